@@ -137,7 +137,7 @@ impl Benchmark {
         let count = (seconds * rate / round).max(1) * round;
         log(&format!("{count} changes, {rate} a second"))?;
         let (before, worked, begun) = (self.server.calls().await?, self.work(controller)?, Instant::now());
-        let histograms = ["bellwether_step_seconds", "bellwether_write_seconds"];
+        let histograms = ["bellwether_engine_step_duration_seconds", "bellwether_write_duration_seconds"];
         let means = [mean(controller, histograms[0]).await?, mean(controller, histograms[1]).await?];
         let changes = (0..count).map(|number| {
             let application = number % self.population.applications();

@@ -1,4 +1,4 @@
-//! `bellwether controller`: keeps statuses true in a cluster.
+//! `bellwether controller`: publishes the status of Applications and Rollups in a cluster.
 
 mod probes;
 
@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use bellwether_engine::{Dialect, Engine, GroupKind, NamespacedName, OwnKind};
 use bellwether_kube_io::{
     controller_loop::ControllerLoop,
@@ -40,19 +40,18 @@ use crate::{
 
 use probes::Probes;
 
-/// The name of the Lease for which controllers compete.
 const LEASE: &str = "bellwether-controller";
 
-/// Where the Lease is, if nobody says otherwise.
+/// The default namespace of the Lease outside of a Pod.
 const NAMESPACE: &str = "bellwether-system";
 
-/// Where a Pod finds the namespace that it is in.
+/// Contains the namespace of the Pod.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// How long those who ask for probes and metrics have when the process ends.
+/// The time for requests of probes and metrics to complete at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs until it is told to stop.
+/// Runs until SIGINT or SIGTERM.
 pub(crate) fn run(command: &Controller) -> Result<Outcome> {
     log(command)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -61,14 +60,15 @@ pub(crate) fn run(command: &Controller) -> Result<Outcome> {
 }
 
 fn log(command: &Controller) -> Result<()> {
-    // The client's own lines are about what is told in better words, or is no news.
-    let filter = EnvFilter::try_new(format!("kube_client=off,{}", command.log))
-        .with_context(|| format!("--log {:?} is no level: give one such as info or debug", command.log))?;
-    let lines =
+    // kube's own lines repeat ours.
+    let filter = EnvFilter::try_new(format!("kube_client=off,{}", command.log)).map_err(|error| {
+        anyhow!("invalid --log {:?}: {error}. Set a level such as info or debug.", command.log)
+    })?;
+    let subscriber =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     match command.log_format {
-        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => lines.json().init(),
+        LogFormat::Text => subscriber.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => subscriber.json().init(),
     }
     Ok(())
 }
@@ -76,32 +76,41 @@ fn log(command: &Controller) -> Result<()> {
 async fn control(command: &Controller) -> Result<()> {
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
-        ask_to_stop().await;
-        info!("stops, and lets what is being written be written");
+        stop_signal().await;
+        info!("shutting down: waiting for in-flight writes");
         let _ = stop.send(true);
-        // Who asks twice does not want to wait.
-        ask_to_stop().await;
+        // A second signal ends the process at once.
+        stop_signal().await;
         process::exit(1);
     });
     let login = Login { kubeconfig: command.kubeconfig.clone(), context: command.context.clone() };
     let connection = login.connect().await?;
     connection.check().await?;
-    let listener = TcpListener::bind(&command.listen).await.with_context(|| {
-        format!("cannot listen on {}: is the port free? Choose another with --listen", command.listen)
+    let listener = TcpListener::bind(&command.listen).await.map_err(|error| {
+        anyhow!(
+            "cannot listen on {}: {error}. Set --listen to ADDRESS:PORT with a free port.",
+            command.listen
+        )
     })?;
     let identity = identity();
-    info!("{identity} looks after {} and serves on http://{}", connection.address, listener.local_addr()?);
+    info!(
+        %identity,
+        server = %connection.address,
+        version = %env!("CARGO_PKG_VERSION"),
+        listen = %format_args!("http://{}", listener.local_addr()?),
+        "starting"
+    );
 
-    look_for_kinds(&connection.client).await;
+    check_crds(&connection.client).await;
     let (leadership, candidate) = if command.leader_elect {
         let namespace = own_namespace(command.namespace.as_deref());
-        make_sure_of(&namespace, &connection.client).await;
+        ensure_namespace(&namespace, &connection.client).await;
         let settings = LeaseSettings::new(&namespace, &lease(command), &identity);
         let (leadership, campaign) = campaign(connection.client.clone(), settings);
-        (leadership, Candidate::Campaign(campaign))
+        (leadership, Candidate::Elected(campaign))
     } else {
-        let (leadership, sender) = alone();
-        (leadership, Candidate::Alone(sender))
+        let (leadership, sender) = always_leading();
+        (leadership, Candidate::Only(sender))
     };
     let settings = Settings { namespace: command.watch_namespace.clone(), ..Settings::default() };
     let recorder = Recorder::start(connection.client.clone(), &identity);
@@ -110,35 +119,31 @@ async fn control(command: &Controller) -> Result<()> {
         if command.app_k8s_io { engine.with_kind(OwnKind::Application(Dialect::AppK8sIo)) } else { engine };
     let mut controller_loop =
         ControllerLoop::new(engine, connection.client.clone(), settings, leadership.clone(), recorder);
-    let olm = command.rollups.olm().map(|(place, rollup)| {
-        let insights = controller_loop.follow(GroupKind::own("Rollup"), NamespacedName::new("", rollup));
-        let (place, rollup) = (place.clone(), rollup.to_owned());
-        tokio::spawn(keep_in_step(connection.client, place, rollup, insights, leadership.clone()))
+    let olm = command.rollups.olm().map(|(target, rollup)| {
+        let statuses = controller_loop.follow(GroupKind::own("Rollup"), NamespacedName::new("", rollup));
+        let (target, rollup) = (target.clone(), rollup.to_owned());
+        tokio::spawn(keep_in_step(connection.client, target, rollup, statuses, leadership.clone()))
     });
-    let probed = Arc::new(Probes::new(command, &controller_loop, leadership));
-    let server = tokio::spawn(bellwether_server::serve(listener, probed, when_true(stopped.clone())));
+    let probes = Arc::new(Probes::new(command, &controller_loop, leadership));
+    let server = tokio::spawn(bellwether_server::serve(listener, probes, when_true(stopped.clone())));
 
     controller_loop.run(when_true(stopped.clone())).await;
     if let Some(olm) = olm {
-        // It ends with the spine, after what it is doing; nobody else leads before.
+        // It ends after its write in flight. The Lease is released after that.
         let _ = timeout(PATIENCE, olm).await;
     }
-    if let Candidate::Campaign(campaign) = candidate {
-        // If nobody answers, the Lease runs out by itself.
+    if let Candidate::Elected(campaign) = candidate {
+        // Without a response, the Lease expires by itself.
         let _ = timeout(PATIENCE, campaign.release()).await;
     }
-    ensure!(
-        *stopped.borrow(),
-        "the election has ended by itself, which it never should: start the controller again"
-    );
-    // Whoever is still asking something gets no answer.
+    ensure!(*stopped.borrow(), "the leader election task has failed. Restart the controller.");
     if let Ok(ended) = timeout(GRACE, server).await {
         ended??;
     }
     Ok(())
 }
 
-/// The Lease for which this controller competes. Those for different namespaces do not stand in for one another.
+/// Controllers of different namespaces have different Leases.
 fn lease(command: &Controller) -> String {
     match &command.watch_namespace {
         Some(namespace) => format!("{LEASE}-{namespace}"),
@@ -146,29 +151,28 @@ fn lease(command: &Controller) -> String {
     }
 }
 
-/// Either one of many, or the only one.
 enum Candidate {
-    Campaign(Campaign),
-    #[expect(dead_code, reason = "as long as it lives, the only one leads")]
-    Alone(watch::Sender<Leadership>),
+    Elected(Campaign),
+    /// Without leader election.
+    #[expect(dead_code, reason = "the receivers see the end of the leadership when it is dropped")]
+    Only(watch::Sender<Leadership>),
 }
 
-/// Nobody else is there.
-fn alone() -> (watch::Receiver<Leadership>, watch::Sender<Leadership>) {
-    // No process runs for a century.
+fn always_leading() -> (watch::Receiver<Leadership>, watch::Sender<Leadership>) {
+    // A century.
     let until = Instant::now() + Duration::from_hours(24 * 365 * 100);
     let (sender, leadership) = watch::channel(Leadership::Leading { since: Timestamp::now(), until });
     (leadership, sender)
 }
 
-/// A name that no other process has.
+/// Unique for each process.
 fn identity() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = match host.trim() {
         "" => "bellwether",
         host => host,
     };
-    // Containers begin with the same process number, and are begun again under the same host name.
+    // A restarted container has the same process id and host name, so that the time is part of the identity.
     format!("{host}-{}-{}", process::id(), Timestamp::now().as_millisecond())
 }
 
@@ -177,41 +181,36 @@ fn own_namespace(given: Option<&str>) -> String {
     given.map(str::to_owned).or_else(of_pod).unwrap_or_else(|| NAMESPACE.to_owned())
 }
 
-/// Says so if our own kinds are not there. They are looked after as soon as they are.
-async fn look_for_kinds(client: &Client) {
+/// Warns if the CRDs are not installed. The controller waits for them.
+async fn check_crds(client: &Client) {
     let path = format!("/apis/{}/{}", bellwether_api::GROUP, bellwether_api::VERSION);
     if let Err(CallError::Api(error)) = call(client, Verb::Get.request(&path, Vec::new()), PATIENCE).await
         && error.class == ErrorClass::NotServed
     {
-        warn!(
-            "the cluster does not know Bellwether's kinds yet: install them with bellwether crds | kubectl apply \
-             --server-side -f -"
-        );
+        warn!("CRDs not installed. Run: bellwether crds | kubectl apply --server-side -f -");
     }
 }
 
-/// Creates the namespace if it is not there and we may. If not, the campaign says what is missing.
-async fn make_sure_of(name: &str, client: &Client) {
-    let all = "/api/v1/namespaces";
-    let found = call(client, Verb::GetMetadata.request(&format!("{all}/{name}"), Vec::new()), PATIENCE).await;
+/// Creates the namespace of the Lease if it does not exist. If that fails, the election logs what is missing.
+async fn ensure_namespace(name: &str, client: &Client) {
+    let collection = "/api/v1/namespaces";
+    let found =
+        call(client, Verb::GetMetadata.request(&format!("{collection}/{name}"), Vec::new()), PATIENCE).await;
     if !matches!(found, Err(CallError::Api(error)) if error.class == ErrorClass::NotFound) {
         return;
     }
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-    match call(client, Verb::Create.request(all, namespace.to_string().into_bytes()), PATIENCE).await {
-        Ok(_) => info!("created the namespace {name} for the Lease"),
-        Err(CallError::Timeout(_)) => {
-            warn!("the API server does not say whether it created the namespace {name} for the Lease");
-        }
-        Err(error) => warn!("cannot create the namespace {name} for the Lease: {error}"),
+    match call(client, Verb::Create.request(collection, namespace.to_string().into_bytes()), PATIENCE).await {
+        Ok(_) => info!(namespace = name, "created the namespace of the Lease"),
+        Err(error) => warn!(namespace = name, %error, "cannot create the namespace of the Lease"),
     }
 }
 
-/// Ends when somebody asks the process to stop.
-async fn ask_to_stop() {
+/// Completes on SIGINT or SIGTERM.
+async fn stop_signal() {
     let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
-        // Then the process ends as any other would.
+        // Without handlers, the signals end the process.
         return std::future::pending().await;
     };
     tokio::select! {

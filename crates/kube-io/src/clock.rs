@@ -1,4 +1,4 @@
-//! The clocks of this process.
+//! The monotonic and the wall clock.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -6,15 +6,14 @@ use bellwether_engine::Now;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// From where [`Now::passed`] counts, for everything in this process.
-static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// The zero of [`Now::passed`] in this process.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// What the time is.
 pub(crate) fn now() -> Now {
-    Now { time: Timestamp::now(), passed: BEGUN.elapsed() }
+    Now { time: Timestamp::now(), passed: START.elapsed() }
 }
 
-/// What clocks on the wall said when so much time had passed, by the clock as it is set now.
+/// The wall-clock time of a [`Now::passed`], by the wall clock as it is set now.
 pub(crate) fn time_of(passed: Duration) -> Timestamp {
     let now = now();
     let ago = SignedDuration::try_from(now.passed.saturating_sub(passed)).unwrap_or(SignedDuration::MAX);

@@ -1,4 +1,4 @@
-//! A cluster that is connected: what reads it, what writes to it, and what is told of the cluster itself.
+//! The connection to one cluster: its client, its reader, and the events about the cluster itself.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,46 +19,47 @@ use crate::{
     write::{CallError, PATIENCE, call},
 };
 
-/// How long to wait before the identity of a cluster that did not tell it is asked for again.
-const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// The pause before the identity of the cluster is requested again.
+const IDENTITY_RETRY: Duration = Duration::from_secs(5);
 
-/// A cluster that is connected. When it is dropped, so are its connections.
+/// Dropping it closes the connections.
 pub(crate) struct ConnectedCluster {
     pub(crate) client: Client,
     pub(crate) reader: Reader,
-    /// What the engine was last told of it: when it was heard from, by the monotonic clock.
+    /// The last [`ClusterEvent::Heard`] sent to the engine, by the monotonic clock.
     heard: Option<Duration>,
+    /// The last [`ClusterEvent::Connected`] or [`ClusterEvent::Lost`] sent to the engine.
     connection: Option<ClusterEvent>,
-    /// It was lost, and is connected again.
+    /// Notified when a lost connection is back.
     reconnected: Arc<Notify>,
-    about: JoinHandle<()>,
+    reporter: JoinHandle<()>,
 }
 
 impl ConnectedCluster {
-    /// Connects a cluster. What is read goes to `news`, what is found out about the cluster itself to `events`.
+    /// Events of objects go to `feed_events`, events about the cluster itself to `cluster_events`.
     pub(crate) fn new(
         cluster: Cluster,
         client: Client,
         settings: Settings,
-        news: mpsc::Sender<(FeedId, FeedEvent)>,
-        events: mpsc::Sender<(Cluster, ClusterEvent)>,
+        feed_events: mpsc::Sender<(FeedId, FeedEvent)>,
+        cluster_events: mpsc::Sender<(Cluster, ClusterEvent)>,
     ) -> Self {
-        let reader = Reader::start(client.clone(), settings, news);
+        let reader = Reader::start(client.clone(), settings, feed_events);
         let reconnected = Arc::new(Notify::new());
-        let about = tokio::spawn(tell_about(
+        let reporter = tokio::spawn(report_cluster(
             cluster,
             client.clone(),
             reader.kinds(),
             Arc::clone(&reconnected),
-            events,
+            cluster_events,
         ));
-        Self { client, reader, heard: None, connection: None, reconnected, about }
+        Self { client, reader, heard: None, connection: None, reconnected, reporter }
     }
 
-    /// What has changed since this was last asked: when the cluster was heard from, and whether any connection is open.
-    pub(crate) fn pulse(&mut self) -> Vec<ClusterEvent> {
+    /// The changes since the last call: when the API server last responded, and whether all watches are open.
+    pub(crate) fn liveness_events(&mut self) -> Vec<ClusterEvent> {
         let tally = self.reader.tally();
-        let heard = tally.last_beat().filter(|heard| self.heard.replace(*heard) != Some(*heard));
+        let heard = tally.last_activity().filter(|heard| self.heard.replace(*heard) != Some(*heard));
         let before = self.connection.clone();
         let connection =
             tally.connection().filter(|is| self.connection.replace(is.clone()).as_ref() != Some(is));
@@ -71,13 +72,13 @@ impl ConnectedCluster {
 
 impl Drop for ConnectedCluster {
     fn drop(&mut self) {
-        self.about.abort();
+        self.reporter.abort();
     }
 }
 
 impl Source for ConnectedCluster {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
-        debug!("follows {kind}");
+        debug!(%kind, "watching kind");
         self.reader.follow(feed, kind.clone(), lens);
     }
 
@@ -90,9 +91,9 @@ impl Source for ConnectedCluster {
     }
 }
 
-/// Tells the identity of a cluster, whenever it may have become another one, and the kinds that it serves, whenever they
-/// change.
-async fn tell_about(
+/// Reports the identity of the cluster at the start and after each reconnect, and the served kinds whenever
+/// they change.
+async fn report_cluster(
     cluster: Cluster,
     client: Client,
     mut kinds: crate::read::KindsReceiver,
@@ -116,7 +117,7 @@ async fn tell_about(
     tokio::join!(identify, follow_kinds);
 }
 
-/// The uid of the namespace `kube-system`; nothing where it may not be read.
+/// The uid of the namespace `kube-system`; `None` if reading it is forbidden.
 async fn identity(client: &Client) -> Option<Box<str>> {
     loop {
         let request = Verb::GetMetadata.request("/api/v1/namespaces/kube-system", Vec::new());
@@ -127,15 +128,16 @@ async fn identity(client: &Client) -> Option<Box<str>> {
             }
             Err(CallError::Api(error)) if error.class == ErrorClass::Forbidden => {
                 warn!(
-                    "Bellwether may not get the namespace kube-system, so it cannot tell whether a cluster was replaced by \
-                     another of the same name: grant it the verb get on namespaces"
+                    %error,
+                    "cannot detect that the cluster was replaced by another one: get of namespace kube-system is \
+                     forbidden. Grant Bellwether the verb get on namespaces"
                 );
                 return None;
             }
-            // A new API server has no such namespace yet.
+            // A new cluster does not have this namespace yet.
             Err(error) => {
-                debug!("cannot get the namespace kube-system: {error}");
-                sleep(ASK_AGAIN).await;
+                debug!(%error, after = ?IDENTITY_RETRY, "cannot get namespace kube-system: retrying");
+                sleep(IDENTITY_RETRY).await;
             }
         }
     }

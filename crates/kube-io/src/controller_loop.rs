@@ -1,4 +1,4 @@
-//! The loop: what a cluster tells goes into the engine, and what the engine wants is written.
+//! The event loop of the controller: passes events to the engine and carries out its effects.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -9,8 +9,9 @@ use std::{
 
 use bellwether_engine::{
     Change, Cluster, ClusterEvent, Driver, Effect, Engine, Event, FeedEvent, FeedId, GroupKind, GroupStatus,
-    NamespacedName, NoSource, Now, Outcome, Slot, Source as _, Sources,
+    NamespacedName, NoSource, Now, Outcome, Slot, Source as _, Sources, Transition, Warning,
 };
+use bellwether_model::ConditionStatus;
 use bellwether_wire::Attempt;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
@@ -30,49 +31,42 @@ use crate::{
     write::{Done, Leadership, PATIENCE, Recorder, perform},
 };
 
-/// So much news may wait for the engine before the cluster has to.
-const NEWS_WAITING: usize = 4096;
+/// A full queue blocks the reflectors, and so the watches.
+const QUEUE_SIZE: usize = 4096;
 
-/// So much news is taken in at a time.
-const NEWS_AT_A_TIME: usize = 1024;
+/// The upper bound of events in one engine step.
+const BATCH_SIZE: usize = 1024;
 
-/// So many writes are under way at a time.
-const WRITES_AT_A_TIME: usize = 16;
+const MAX_WRITES_IN_FLIGHT: usize = 16;
 
-/// How often the engine is told when the clusters were heard from, at most.
-const PULSE_EVERY: Duration = Duration::from_secs(1);
+const LIVENESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A clock that was set, or a cluster that is silent, is noticed after so long even if nothing else happens.
+/// A change of the wall clock or a silent cluster is detected after this time if nothing else happens.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// How often is counted how much there is.
-const COUNTS_EVERY: Duration = Duration::from_secs(1);
+const CENSUS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The engine and all that it lives on.
 pub struct ControllerLoop {
     driver: Driver,
     clusters: Sources<ConnectedCluster>,
-    /// What is found out about the clusters themselves.
     cluster_events: mpsc::Receiver<(Cluster, ClusterEvent)>,
-    /// When was last asked when they were heard from.
-    pulsed: Instant,
-    news: mpsc::Receiver<(FeedId, FeedEvent)>,
+    liveness_checked: Instant,
+    feed_events: mpsc::Receiver<(FeedId, FeedEvent)>,
     writes: JoinSet<(Done, Duration)>,
-    /// The clusters that were to be written to and are not connected, which is reported once.
+    /// Clusters without a connection for which an error was logged.
     unconnected: BTreeSet<Cluster>,
-    /// What is being written, by the task that does.
-    under_way: HashMap<Id, (Slot, Change)>,
+    in_flight: HashMap<Id, (Slot, Change)>,
     recorder: Recorder,
     leadership: watch::Receiver<Leadership>,
     queries: StatusQueries,
     metrics: Arc<Metrics>,
-    /// When was counted last how much there is, and whether something has happened since then.
-    counted: Instant,
-    uncounted: bool,
+    census_taken: Instant,
+    /// Whether something has happened since the last census.
+    census_due: bool,
 }
 
 impl ControllerLoop {
-    /// One for the hub, which is read from now on and written to by whoever leads.
+    /// `client` is for the hub. Reading starts at once.
     pub fn new(
         engine: Engine,
         client: Client,
@@ -80,61 +74,58 @@ impl ControllerLoop {
         leadership: watch::Receiver<Leadership>,
         recorder: Recorder,
     ) -> Self {
-        let (sender, news) = mpsc::channel(NEWS_WAITING);
-        let (about, cluster_events) = mpsc::channel(NEWS_WAITING);
-        let hub = ConnectedCluster::new(Cluster::hub(), client, settings, sender, about);
+        let (feed_sender, feed_events) = mpsc::channel(QUEUE_SIZE);
+        let (cluster_sender, cluster_events) = mpsc::channel(QUEUE_SIZE);
+        let hub = ConnectedCluster::new(Cluster::hub(), client, settings, feed_sender, cluster_sender);
         let metrics = Arc::new(Metrics::new(Arc::clone(hub.reader.tally())));
         Self {
-            driver: Driver::new(engine, WRITES_AT_A_TIME),
+            driver: Driver::new(engine, MAX_WRITES_IN_FLIGHT),
             clusters: Sources::hub(hub),
             cluster_events,
-            pulsed: Instant::now(),
-            news,
+            liveness_checked: Instant::now(),
+            feed_events,
             writes: JoinSet::new(),
             unconnected: BTreeSet::new(),
-            under_way: HashMap::new(),
+            in_flight: HashMap::new(),
             recorder,
             leadership,
             queries: StatusQueries::new(),
             metrics,
-            counted: Instant::now(),
-            uncounted: true,
+            census_taken: Instant::now(),
+            census_due: true,
         }
     }
 
-    /// What it counts about itself.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// For those who want to know how groups are. They are answered between two steps.
     pub fn handle(&self) -> StatusHandle {
         self.queries.handle()
     }
 
-    /// For somebody who wants to be told how a group is, whenever that differs. Whoever does not listen any more costs
-    /// nothing.
+    /// Subscribes to the status of a group.
     pub fn follow(&mut self, kind: GroupKind, name: NamespacedName) -> watch::Receiver<GroupStatus> {
         self.queries.follow(kind, name)
     }
 
-    /// Runs until `stop` is there. What is being written then is written to the end.
+    /// Runs until `stop` completes or the leadership channel closes, then waits for the writes in flight.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
-        let mut batch = Vec::with_capacity(NEWS_AT_A_TIME);
+        let mut batch = Vec::with_capacity(BATCH_SIZE);
         self.step([]);
         loop {
-            if self.pulsed.elapsed() >= PULSE_EVERY {
+            if self.liveness_checked.elapsed() >= LIVENESS_INTERVAL {
                 self.check_liveness();
             }
             self.write();
             let pause = self.pause();
             tokio::select! {
                 () = &mut stop => break,
-                count = self.news.recv_many(&mut batch, NEWS_AT_A_TIME) => {
-                    // The reader has a sender as long as we have the reader.
+                count = self.feed_events.recv_many(&mut batch, BATCH_SIZE) => {
+                    // The reader keeps a sender.
                     debug_assert!(count > 0);
-                    self.step(batch.drain(..).map(|(feed, news)| Event::Feed(feed, news)));
+                    self.step(batch.drain(..).map(|(feed, event)| Event::Feed(feed, event)));
                 }
                 Some(ended) = self.writes.join_next_with_id() => self.written(ended),
                 Some((cluster, event)) = self.cluster_events.recv() => {
@@ -142,26 +133,25 @@ impl ControllerLoop {
                 }
                 Some(query) = self.queries.query() => {
                     self.check_liveness();
-                    // A clock that was set is noticed before anybody is answered by it.
+                    // The engine learns of a changed wall clock before it answers.
                     let now = self.tick();
                     query.answer(&self.driver, now.time);
                 }
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
                     self.tick();
-                    self.uncounted = true;
+                    self.census_due = true;
                 }
             }
-            self.count();
+            self.take_census();
         }
         self.queries.close();
-        // What is under way is written to the end, and told of.
-        let last = async {
+        let writes_in_flight = async {
             while let Some(ended) = self.writes.join_next_with_id().await {
                 self.written(ended);
             }
         };
-        let _ = timeout(PATIENCE, last).await;
+        let _ = timeout(PATIENCE, writes_in_flight).await;
         self.recorder.finish(PATIENCE).await;
     }
 
@@ -174,7 +164,6 @@ impl ControllerLoop {
         self.metrics.stepped(count, begun.elapsed().as_secs_f64());
     }
 
-    /// Tells the engine the time, and gives it back.
     fn tick(&mut self) -> Now {
         let now = now();
         let effects = self.driver.tick(now);
@@ -184,60 +173,66 @@ impl ControllerLoop {
         now
     }
 
-    /// Tells the engine when the clusters were last heard from.
     fn check_liveness(&mut self) {
-        let pulses = self.clusters.iter_mut().flat_map(|(cluster, connected)| {
-            connected.pulse().into_iter().map(|event| Event::Cluster(cluster.clone(), event))
+        let events = self.clusters.iter_mut().flat_map(|(cluster, connected)| {
+            connected.liveness_events().into_iter().map(|event| Event::Cluster(cluster.clone(), event))
         });
-        let events: Vec<_> = pulses.collect();
-        self.pulsed = Instant::now();
+        let events: Vec<_> = events.collect();
+        self.liveness_checked = Instant::now();
         if !events.is_empty() {
             let effects = self.driver.step(now(), events);
             self.apply_effects(effects);
         }
     }
 
-    /// Does what follows from a step.
     fn apply_effects(&mut self, effects: Vec<Effect>) {
         let now = now();
         for effect in &effects {
             if let Effect::Follow { cluster, kind, .. } = effect
                 && let Err(NoSource(cluster)) = self.clusters.get(cluster)
             {
-                error!("cannot watch {kind} in cluster {}: it is not connected", cluster.name());
+                error!(%kind, cluster = cluster.name(), "cannot watch kind: cluster not connected");
             }
         }
-        let effects = self.clusters.route(effects, |unread| self.driver.step(now, unread));
+        let effects = self.clusters.route(effects, |unreadable| self.driver.step(now, unreadable));
         for effect in effects {
             match effect {
                 Effect::Changed(kind, name) => {
                     self.queries.notify(&self.driver, now.time, kind, name.as_ref());
                 }
-                Effect::Record(turn) => {
-                    let (object, to, why) = (&turn.object, turn.to, &turn.message);
-                    let condition = turn.condition;
-                    info!("{object}: {condition} is {to:?} now, {}: {why}", turn.reason);
-                    // Somebody else leads by now, and may have told of it: rather untold than told twice.
+                Effect::Record(transition) => {
+                    let Transition { object, condition, from, to, reason, message, .. } = &transition;
+                    info!(
+                        object = object.to_string(),
+                        condition,
+                        from = from.map(ConditionStatus::name),
+                        to = to.name(),
+                        %reason,
+                        cause = &**message,
+                        "condition changed"
+                    );
+                    // A new leader may have recorded the same Event: rather none than two.
                     if self.leadership.borrow().leads_at(std::time::Instant::now()) {
-                        self.recorder.record(turn);
+                        self.recorder.record(transition);
                     }
                 }
                 Effect::Warn(warning) => {
-                    warn!("{}: {}", warning.object, warning.message);
+                    let Warning { object, reason, message, .. } = &warning;
+                    warn!(object = object.to_string(), reason, cause = &**message, "object needs attention");
                     if self.leadership.borrow().leads_at(std::time::Instant::now()) {
                         self.recorder.record(warning);
                     }
                 }
-                // The sources have taken the first two, the driver the others.
+                // Carried out by the sources (the first two) and by the driver.
                 Effect::Follow { .. } | Effect::Leave { .. } | Effect::Want(..) | Effect::Wake(_) => {}
             }
         }
-        self.uncounted = true;
+        self.census_due = true;
     }
 
-    /// Begins the writes that are due, if they are ours to make.
+    /// Starts the writes that are due, if this process leads.
     fn write(&mut self) {
-        // Nobody else writes before the Lease has run out, and nothing of ours is under way then.
+        // Writes end before the Lease expires, so that none is in flight when another process leads.
         let left = self.leadership.borrow_and_update().left_at(std::time::Instant::now());
         let (leading, within) = (left.is_some(), left.unwrap_or_default().min(PATIENCE));
         for (slot, change) in self.driver.write(now(), leading) {
@@ -245,38 +240,42 @@ impl ControllerLoop {
             if let Err(NoSource(cluster)) = &cluster
                 && self.unconnected.insert(cluster.clone())
             {
-                error!("cannot write to cluster {}: it is not connected", cluster.name());
+                error!(cluster = cluster.name(), "cannot write: cluster not connected");
             }
-            let place = cluster.map(|cluster| (cluster.client.clone(), cluster.served(&slot.object.kind)));
-            let wanted = (slot.clone(), change.clone());
+            let target = cluster.map(|cluster| (cluster.client.clone(), cluster.served(&slot.object.kind)));
+            let write = (slot.clone(), change.clone());
             let task = self.writes.spawn(async move {
                 let begun = Instant::now();
-                let done = match place {
+                let done = match target {
                     Ok((client, Some(served))) => {
                         perform(&client, Attempt::new(served, slot, change), within).await
                     }
-                    Ok((_, None)) => Outcome::Failed("its kind is not served".into()).into(),
+                    Ok((_, None)) => Outcome::Failed("kind not served".into()).into(),
                     Err(error) => Outcome::from(error).into(),
                 };
                 (done, begun.elapsed())
             });
-            self.under_way.insert(task.id(), wanted);
+            self.in_flight.insert(task.id(), write);
         }
-        self.metrics.waits(self.driver.waiting(), leading);
+        self.metrics.pending(self.driver.waiting(), leading);
     }
 
     fn written(&mut self, ended: Result<(Id, (Done, Duration)), JoinError>) {
         let (task, (done, took)) = ended.unwrap_or_else(|error| {
-            let why = format!("the attempt ended by itself: {error}");
+            let why = format!("the write task failed: {error}");
             (error.id(), (Outcome::Failed(why.into()).into(), Duration::ZERO))
         });
-        let Some((slot, change)) = self.under_way.remove(&task) else { return };
+        let Some((slot, change)) = self.in_flight.remove(&task) else { return };
         self.metrics.wrote(&done.outcome, took.as_secs_f64());
-        let object = &slot.object;
+        let (object, part) = (&slot.object, &slot.part);
         match &done.outcome {
-            Outcome::Refused(why) => warn!("{object}: {} cannot be written: {why}", slot.part),
-            Outcome::Failed(why) => debug!("{object}: {} was not written: {why}", slot.part),
-            outcome => debug!("{object}: {} {outcome:?}", slot.part),
+            Outcome::Refused(why) => {
+                warn!(object = object.to_string(), %part, error = %why, "write rejected");
+            }
+            Outcome::Failed(why) => {
+                debug!(object = object.to_string(), %part, error = %why, "write failed: retrying");
+            }
+            outcome => debug!(object = object.to_string(), %part, ?outcome, "write completed"),
         }
         let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
         let (begun, now) = (Instant::now(), now());
@@ -285,20 +284,21 @@ impl ControllerLoop {
         self.metrics.stepped(1, begun.elapsed().as_secs_f64());
     }
 
-    /// How long nothing has to be done, if nothing happens.
+    /// The time until the next timer, census or liveness check.
     fn pause(&self) -> Duration {
         let until_next =
             self.driver.next().map(|time| Timestamp::now().duration_until(time).max(SignedDuration::ZERO));
         let until_next = until_next.and_then(|pause| Duration::try_from(pause).ok());
-        let until_count = self.uncounted.then(|| COUNTS_EVERY.saturating_sub(self.counted.elapsed()));
-        [until_next, until_count].into_iter().flatten().min().unwrap_or(Duration::MAX).min(LONGEST_PAUSE)
+        let until_census =
+            self.census_due.then(|| CENSUS_INTERVAL.saturating_sub(self.census_taken.elapsed()));
+        [until_next, until_census].into_iter().flatten().min().unwrap_or(Duration::MAX).min(LONGEST_PAUSE)
     }
 
-    /// Counts how much there is, now and then.
-    fn count(&mut self) {
-        if self.uncounted && self.counted.elapsed() >= COUNTS_EVERY {
+    fn take_census(&mut self) {
+        if self.census_due && self.census_taken.elapsed() >= CENSUS_INTERVAL {
             self.metrics.counted(self.driver.census(), now().time, self.recorder.dropped());
-            (self.counted, self.uncounted) = (Instant::now(), false);
+            self.census_taken = Instant::now();
+            self.census_due = false;
         }
     }
 }

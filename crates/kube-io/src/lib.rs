@@ -1,4 +1,7 @@
-//! What talks to clusters: it reads them into news for the engine, and writes what the engine wants.
+//! Connects the engine to clusters: reflectors send events to it, and its effects are written to the API
+//! server.
+
+#![allow(missing_docs)]
 
 mod connected;
 pub mod controller_loop;

@@ -1,51 +1,44 @@
-//! What the process counts about itself.
+//! The metrics of the controller.
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use bellwether_engine::{Census, Outcome};
 use jiff::Timestamp;
 use prometheus_client::{
-    encoding::{EncodeLabelSet, EncodeLabelValue},
+    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Registry, Unit},
 };
 
 use crate::read::Tally;
 
-/// What the process counts about itself.
 #[derive(Debug)]
 pub struct Metrics {
-    events: Counter,
-    step_seconds: Histogram,
+    engine_events: Counter,
+    step_duration: Histogram,
     writes: Family<WriteLabels, Counter>,
-    write_seconds: Histogram,
-    waiting: Gauge,
-    leading: Gauge,
+    write_duration: Histogram,
+    writes_pending: Gauge,
+    leader: Gauge,
     applications: Family<ReadyLabels, Gauge>,
     rollups: Family<HealthLabels, Gauge>,
     objects: Gauge,
-    feeds: Gauge,
-    untold: Gauge,
-    fresh: Family<ClusterLabels, Gauge>,
+    kinds_watched: Gauge,
+    events_dropped: AtomicU64,
+    cluster_fresh: Family<ClusterLabels, Gauge>,
     census: Mutex<Census>,
     tally: Arc<Tally>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct WriteLabels {
-    outcome: WriteOutcome,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelValue)]
-enum WriteOutcome {
-    Done,
-    Conflict,
-    Absent,
-    Refused,
-    Failed,
+    outcome: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -67,56 +60,56 @@ impl Metrics {
     pub(crate) fn new(tally: Arc<Tally>) -> Self {
         let seconds = |first: f64| Histogram::new((0..12).map(move |n| first * 2_f64.powi(n)));
         Self {
-            events: Counter::default(),
-            step_seconds: seconds(0.000_01),
+            engine_events: Counter::default(),
+            step_duration: seconds(0.000_01),
             writes: Family::default(),
-            write_seconds: seconds(0.001),
-            waiting: Gauge::default(),
-            leading: Gauge::default(),
+            write_duration: seconds(0.001),
+            writes_pending: Gauge::default(),
+            leader: Gauge::default(),
             applications: Family::default(),
             rollups: Family::default(),
             objects: Gauge::default(),
-            feeds: Gauge::default(),
-            untold: Gauge::default(),
-            fresh: Family::default(),
+            kinds_watched: Gauge::default(),
+            events_dropped: AtomicU64::new(0),
+            cluster_fresh: Family::default(),
             census: Mutex::default(),
             tally,
         }
     }
 
     pub(crate) fn stepped(&self, events: usize, seconds: f64) {
-        self.events.inc_by(events as u64);
-        self.step_seconds.observe(seconds);
+        self.engine_events.inc_by(events as u64);
+        self.step_duration.observe(seconds);
     }
 
     pub(crate) fn wrote(&self, outcome: &Outcome, seconds: f64) {
         let outcome = match outcome {
-            Outcome::Done(_) => WriteOutcome::Done,
-            Outcome::Conflict | Outcome::FieldConflict(_) => WriteOutcome::Conflict,
-            Outcome::Absent => WriteOutcome::Absent,
-            Outcome::Refused(_) => WriteOutcome::Refused,
-            Outcome::Failed(_) => WriteOutcome::Failed,
+            Outcome::Done(_) => "success",
+            Outcome::Conflict | Outcome::FieldConflict(_) => "conflict",
+            Outcome::Absent => "not_found",
+            Outcome::Refused(_) => "rejected",
+            Outcome::Failed(_) => "failed",
         };
         self.writes.get_or_create(&WriteLabels { outcome }).inc();
-        self.write_seconds.observe(seconds);
+        self.write_duration.observe(seconds);
     }
 
-    pub(crate) fn waits(&self, writes: usize, leading: bool) {
-        self.waiting.set(i64::try_from(writes).unwrap_or(i64::MAX));
-        self.leading.set(i64::from(leading));
+    pub(crate) fn pending(&self, writes: usize, is_leader: bool) {
+        self.writes_pending.set(i64::try_from(writes).unwrap_or(i64::MAX));
+        self.leader.set(i64::from(is_leader));
     }
 
-    pub(crate) fn counted(&self, census: Census, now: Timestamp, untold: u64) {
-        self.fresh.clear();
+    pub(crate) fn counted(&self, census: Census, now: Timestamp, events_dropped: u64) {
+        self.cluster_fresh.clear();
         for (cluster, status) in &census.clusters {
             let is_fresh = status.heard.is_some() && status.silent_since(now).is_none();
             let cluster = cluster.name().to_owned();
-            self.fresh.get_or_create(&ClusterLabels { cluster }).set(i64::from(is_fresh));
+            self.cluster_fresh.get_or_create(&ClusterLabels { cluster }).set(i64::from(is_fresh));
         }
-        self.untold.set(i64::try_from(untold).unwrap_or(i64::MAX));
+        self.events_dropped.store(events_dropped, Ordering::Relaxed);
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.objects.set(number(census.objects));
-        self.feeds.set(number(census.feeds));
+        self.kinds_watched.set(number(census.feeds));
         for (ready, count) in ["true", "false", "unknown"].into_iter().zip(census.applications) {
             self.applications.get_or_create(&ReadyLabels { ready }).set(number(count));
         }
@@ -126,73 +119,95 @@ impl Metrics {
         *self.census.lock().unwrap_or_else(PoisonError::into_inner) = census;
     }
 
-    /// How much there was when somebody last looked.
+    /// The last census, at most one second old while something happens.
     pub fn census(&self) -> Census {
         self.census.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// All of it, as OpenMetrics text.
+    /// All metrics in the OpenMetrics text format.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("bellwether");
         let mut text = String::new();
         registry.register(
             "applications",
-            "Applications, by whether they are ready",
+            "Number of Applications by the status of their condition Ready",
             self.applications.clone(),
         );
-        registry.register("rollups", "Rollups, by their health", self.rollups.clone());
-        registry.register("kinds_followed", "Kinds that are watched", self.feeds.clone());
-        registry.register("objects", "Objects that are kept", self.objects.clone());
-        registry.register("events", "What was learnt about objects", self.events.clone());
-        registry.register_with_unit(
-            "step",
-            "What the engine takes for what came together",
-            Unit::Seconds,
-            self.step_seconds.clone(),
+        registry.register("rollups", "Number of Rollups by health", self.rollups.clone());
+        registry.register(
+            "kinds_watched",
+            "Number of kinds that are listed and watched",
+            self.kinds_watched.clone(),
         );
-        registry.register("writes", "Writes, by how they ended", self.writes.clone());
+        registry.register("objects", "Number of objects in the cache", self.objects.clone());
+        registry.register(
+            "engine_events",
+            "Events processed by the engine: lists, watch events, results of writes, changes of clusters",
+            self.engine_events.clone(),
+        );
         registry.register_with_unit(
-            "write",
-            "How long writes take",
+            "engine_step_duration",
+            "Duration of one engine step over one batch of events, in seconds",
             Unit::Seconds,
-            self.write_seconds.clone(),
+            self.step_duration.clone(),
+        );
+        registry.register("writes", "Writes to the API server by outcome", self.writes.clone());
+        registry.register_with_unit(
+            "write_duration",
+            "Duration of one write to the API server, in seconds",
+            Unit::Seconds,
+            self.write_duration.clone(),
         );
         registry.register(
-            "writes_waiting",
-            "Places where something may have to be written, and is not being written",
-            self.waiting.clone(),
+            "writes_pending",
+            "Number of writes in the queue, without those in flight",
+            self.writes_pending.clone(),
         );
-        registry.register("leading", "Whether this process may write", self.leading.clone());
-        registry.register("turns_untold", "Turns of which no Event could be written", self.untold.clone());
+        registry.register(
+            "leader",
+            "1 if this process is the leader and may write, otherwise 0",
+            self.leader.clone(),
+        );
         let counters = [
-            ("lists", "Lists that were begun", &self.tally.lists),
-            ("relists", "Lists of what had been listed before", &self.tally.relists),
-            ("watches", "Watches that were begun", &self.tally.watches),
-            ("read", "Objects and events that were understood", &self.tally.read),
-            ("unreadable", "Objects that could not be understood", &self.tally.unreadable),
-            ("read_errors", "Reads that failed", &self.tally.errors),
-            ("discoveries", "Looks at which kinds there are", &self.tally.looks),
+            ("lists", "Lists started; all pages of a list count as one", self.tally.lists.get()),
+            ("relists", "Lists started of a kind that was listed before", self.tally.relists.get()),
+            ("watches", "Watches started", self.tally.watches.get()),
+            ("objects_decoded", "Objects in lists and watch events decoded", self.tally.read.get()),
+            (
+                "objects_malformed",
+                "Malformed objects ignored in list and watch responses",
+                self.tally.unreadable.get(),
+            ),
+            ("read_errors", "Lists, watches and discoveries that failed", self.tally.errors.get()),
+            ("discoveries", "API discoveries started", self.tally.looks.get()),
+            (
+                "events_dropped",
+                "Kubernetes Events not written: the queue was full or the request failed",
+                self.events_dropped.load(Ordering::Relaxed),
+            ),
         ];
         for (name, help, count) in counters {
             let counter: Counter = Counter::default();
-            counter.inc_by(count.get());
+            counter.inc_by(count);
             registry.register(name, help, counter);
         }
-        let heard: Gauge = Gauge::default();
-        heard.set(self.tally.heard_least_recently().map_or(0, Timestamp::as_second));
-        registry.register(
-            "last_heard_timestamp_seconds",
-            "When the watch that has been silent for longest was last heard from",
-            heard,
+        let oldest: Gauge = Gauge::default();
+        oldest.set(self.tally.heard_least_recently().map_or(0, Timestamp::as_second));
+        registry.register_with_unit(
+            "oldest_watch_activity_timestamp",
+            "Time of the last response on the watch that has been silent longest, in seconds since the epoch",
+            Unit::Seconds,
+            oldest,
         );
         registry.register(
             "cluster_fresh",
-            "Whether a cluster has been heard from within two minutes; the hub has no name",
-            self.fresh.clone(),
+            "1 if the API server of a cluster responded within the last two minutes, otherwise 0; the label of the \
+             hub is empty",
+            self.cluster_fresh.clone(),
         );
         let open: Gauge = Gauge::default();
         open.set(i64::try_from(self.tally.open_watches.get()).unwrap_or(i64::MAX));
-        registry.register("watches_open", "Watches that are open", open);
+        registry.register("watches_open", "Number of open watches", open);
         prometheus_client::encoding::text::encode(&mut text, &registry)?;
         Ok(text)
     }

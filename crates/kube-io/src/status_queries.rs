@@ -1,26 +1,24 @@
-//! Those who want to know how a group is, and do not have the engine: they ask once, or are told whenever it differs.
+//! The status of groups, for tasks that do not have the engine: as a single query, or as a subscription.
 
 use bellwether_engine::{Driver, GroupKind, GroupStatus, NamespacedName, OwnKind};
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// So many questions may wait. Whoever has one more waits until there is room.
-const QUESTIONS_WAITING: usize = 64;
+const QUEUE_SIZE: usize = 64;
 
-/// Asks how groups are, from wherever.
+/// Sends queries to the loop that has the engine.
 #[derive(Clone, Debug)]
 pub struct StatusHandle(mpsc::Sender<Query>);
 
 impl StatusHandle {
-    /// How a group is as one. There is no answer if the loop that has the engine has ended.
+    /// `None` if the loop has ended.
     pub async fn summary(&self, kind: GroupKind, name: NamespacedName) -> Option<GroupStatus> {
-        let (answer, answered) = oneshot::channel();
+        let (answer, response) = oneshot::channel();
         self.0.send(Query { kind, name, answer }).await.ok()?;
-        answered.await.ok()
+        response.await.ok()
     }
 }
 
-/// How is this group?
 #[derive(Debug)]
 pub(crate) struct Query {
     kind: GroupKind,
@@ -29,53 +27,49 @@ pub(crate) struct Query {
 }
 
 impl Query {
-    /// Answers it, if somebody still waits for that.
     pub(crate) fn answer(self, driver: &Driver, now: Timestamp) {
         if !self.answer.is_closed() {
-            // Whoever goes at this very moment does not need it.
+            // Fails if the receiver was dropped meanwhile.
             let _ = self.answer.send(driver.summary(now, &self.kind, &self.name));
         }
     }
 }
 
-/// All who want to know.
 pub(crate) struct StatusQueries {
     queries: mpsc::Receiver<Query>,
     handle: StatusHandle,
     subscribers: Vec<Subscriber>,
 }
 
-/// Somebody who is told whenever it differs.
 struct Subscriber {
     kind: GroupKind,
     name: NamespacedName,
-    told: watch::Sender<GroupStatus>,
+    sender: watch::Sender<GroupStatus>,
 }
 
 impl StatusQueries {
     pub(crate) fn new() -> Self {
-        let (sender, queries) = mpsc::channel(QUESTIONS_WAITING);
+        let (sender, queries) = mpsc::channel(QUEUE_SIZE);
         Self { queries, handle: StatusHandle(sender), subscribers: Vec::new() }
     }
 
-    /// For those who want to ask.
     pub(crate) fn handle(&self) -> StatusHandle {
         self.handle.clone()
     }
 
-    /// For somebody who wants to be told. Before the first step, nobody can tell anything.
+    /// The value is `Unknown` until the first step of the engine.
     pub(crate) fn follow(&mut self, kind: GroupKind, name: NamespacedName) -> watch::Receiver<GroupStatus> {
-        let (told, follows) = watch::channel(GroupStatus::Unknown(Vec::new()));
-        self.subscribers.push(Subscriber { kind, name, told });
-        follows
+        let (sender, receiver) = watch::channel(GroupStatus::Unknown(Vec::new()));
+        self.subscribers.push(Subscriber { kind, name, sender });
+        receiver
     }
 
-    /// The next question; it may never come.
     pub(crate) async fn query(&mut self) -> Option<Query> {
         self.queries.recv().await
     }
 
-    /// A group may have changed, or all of a kind: tells those who follow it. What nobody listens to is not even looked at.
+    /// Sends the status of a group, or of all groups of a kind, to its subscribers if it has changed. Groups
+    /// without subscribers are not evaluated.
     pub(crate) fn notify(
         &mut self,
         driver: &Driver,
@@ -83,21 +77,21 @@ impl StatusQueries {
         kind: OwnKind,
         name: Option<&NamespacedName>,
     ) {
-        self.subscribers.retain(|subscriber| !subscriber.told.is_closed());
-        let is_it = |subscriber: &&Subscriber| {
+        self.subscribers.retain(|subscriber| !subscriber.sender.is_closed());
+        let is_concerned = |subscriber: &&Subscriber| {
             OwnKind::of(&subscriber.kind) == Some(kind) && name.is_none_or(|name| subscriber.name == *name)
         };
-        for Subscriber { kind, name, told } in self.subscribers.iter().filter(is_it) {
-            let insight = driver.summary(now, kind, name);
-            told.send_if_modified(|before| {
-                let differs = *before != insight;
-                *before = insight;
-                differs
+        for Subscriber { kind, name, sender } in self.subscribers.iter().filter(is_concerned) {
+            let status = driver.summary(now, kind, name);
+            sender.send_if_modified(|before| {
+                let has_changed = *before != status;
+                *before = status;
+                has_changed
             });
         }
     }
 
-    /// Nobody is answered any more: those who wait learn it now.
+    /// Ends all queries and subscriptions.
     pub(crate) fn close(&mut self) {
         self.queries.close();
         while self.queries.try_recv().is_ok() {}
@@ -119,35 +113,35 @@ mod tests {
         (GroupKind::own("Application"), NamespacedName::new("shop", "web"))
     }
 
-    /// An engine that knows nothing yet, and what will tell it that there is nothing.
+    /// An engine before the first list, and the events of empty lists of all its kinds.
     fn driver() -> (Driver, Vec<Event>) {
         let mut driver = Driver::new(Engine::new(), 1);
-        let mut news = Vec::new();
+        let mut lists = Vec::new();
         for effect in driver.step(now(), []) {
             if let Effect::Follow { feed, .. } = effect {
-                news.extend([
+                lists.extend([
                     Event::Feed(feed, FeedEvent::ListStarted),
                     Event::Feed(feed, FeedEvent::ListCompleted),
                 ]);
             }
         }
-        (driver, news)
+        (driver, lists)
     }
 
     #[tokio::test]
-    async fn who_asks_is_answered() {
-        let (mut driver, news) = driver();
-        driver.step(now(), news);
+    async fn a_query_gets_the_status() {
+        let (mut driver, lists) = driver();
+        driver.step(now(), lists);
         let mut queries = StatusQueries::new();
         let (kind, name) = group();
         let handle = queries.handle();
-        let answered = tokio::spawn(async move { handle.summary(kind, name).await });
+        let response = tokio::spawn(async move { handle.summary(kind, name).await });
         queries.query().await.unwrap().answer(&driver, now().time);
-        assert_eq!(answered.await.unwrap(), Some(GroupStatus::NotFound));
+        assert_eq!(response.await.unwrap(), Some(GroupStatus::NotFound));
     }
 
     #[tokio::test]
-    async fn who_asks_too_late_learns_that_nobody_answers() {
+    async fn a_query_after_the_end_gets_nothing() {
         let mut queries = StatusQueries::new();
         let (early, late) = (queries.handle(), queries.handle());
         let (kind, name) = group();
@@ -160,37 +154,37 @@ mod tests {
     }
 
     #[test]
-    fn who_follows_is_told_only_what_differs() {
-        let (mut driver, news) = driver();
+    fn a_subscriber_gets_changes_only() {
+        let (mut driver, lists) = driver();
         let mut queries = StatusQueries::new();
         let (kind, name) = group();
         let own = OwnKind::of(&kind).unwrap();
-        let mut follows = queries.follow(kind, name.clone());
+        let mut receiver = queries.follow(kind, name.clone());
         queries.notify(&driver, now().time, own, Some(&name));
-        assert!(follows.has_changed().unwrap(), "it is known now what is waited for");
-        assert!(matches!(&*follows.borrow_and_update(), GroupStatus::Unknown(kinds) if !kinds.is_empty()));
+        assert!(receiver.has_changed().unwrap(), "the unlisted kinds are known");
+        assert!(matches!(&*receiver.borrow_and_update(), GroupStatus::Unknown(kinds) if !kinds.is_empty()));
         queries.notify(&driver, now().time, own, Some(&name));
-        assert!(!follows.has_changed().unwrap(), "it is as it was");
+        assert!(!receiver.has_changed().unwrap(), "nothing has changed");
 
-        let effects = driver.step(now(), news);
-        assert!(effects.contains(&Effect::Changed(own, None)), "all Applications are known now");
+        let effects = driver.step(now(), lists);
+        assert!(effects.contains(&Effect::Changed(own, None)), "all Applications are listed");
         queries.notify(&driver, now().time, OwnKind::Rollup, None);
         queries.notify(&driver, now().time, own, Some(&NamespacedName::new("shop", "other")));
-        assert!(!follows.has_changed().unwrap(), "others are no concern of theirs");
+        assert!(!receiver.has_changed().unwrap(), "changes of other groups are not sent");
         queries.notify(&driver, now().time, own, None);
-        assert_eq!(*follows.borrow_and_update(), GroupStatus::NotFound);
+        assert_eq!(*receiver.borrow_and_update(), GroupStatus::NotFound);
 
-        drop(follows);
+        drop(receiver);
         queries.notify(&driver, now().time, own, None);
-        assert!(queries.subscribers.is_empty(), "nobody listens any more");
+        assert!(queries.subscribers.is_empty(), "the receiver is gone");
     }
 
     #[tokio::test]
-    async fn who_follows_learns_the_end() {
+    async fn a_subscriber_sees_the_end() {
         let mut queries = StatusQueries::new();
         let (kind, name) = group();
-        let mut follows = queries.follow(kind, name);
+        let mut receiver = queries.follow(kind, name);
         queries.close();
-        assert!(follows.changed().await.is_err());
+        assert!(receiver.changed().await.is_err());
     }
 }

@@ -118,13 +118,13 @@ impl Replica {
 
     /// Whether its metrics report it as the leader.
     pub(crate) async fn leads(&self) -> bool {
-        self.metric("bellwether_leading").await == Some(1)
+        self.metric("bellwether_leader").await == Some(1)
     }
 
     /// Whether it has an open watch for every kind that it follows.
     pub(crate) async fn watches_all(&self) -> bool {
         let (open, followed) =
-            (self.metric("bellwether_watches_open").await, self.metric("bellwether_kinds_followed").await);
+            (self.metric("bellwether_watches_open").await, self.metric("bellwether_kinds_watched").await);
         open.is_some() && open == followed
     }
 

@@ -20,7 +20,7 @@ use tokio::{
 use crate::{access::Access, program::Program};
 
 /// Precedes the address in the controller's log.
-const ADDRESS_MARKER: &str = "serves on http://";
+const ADDRESS_MARKER: &str = "listen=http://";
 
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 

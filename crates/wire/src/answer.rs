@@ -1,4 +1,4 @@
-//! What an API server answered, and what that means for a change.
+//! The outcome of a write, from the response of the API server.
 
 use std::time::Duration;
 
@@ -11,12 +11,10 @@ use crate::{
     request::{ChangeRequest, Permission},
 };
 
-/// How a change ended.
+/// How a write ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The end.
     pub outcome: Outcome,
-    /// How long the API server wants not to be asked again, if it said so.
     pub retry_after: Option<Duration>,
 }
 
@@ -26,7 +24,6 @@ impl From<Outcome> for Done {
     }
 }
 
-/// Of an object: what says which version it is in.
 #[derive(Deserialize)]
 struct ObjectMetadata {
     #[serde(default)]
@@ -40,31 +37,30 @@ struct VersionMetadata {
 }
 
 impl ChangeRequest<'_> {
-    /// What the answer means.
-    pub(crate) fn answered(&self, answer: &Parts, body: &[u8]) -> Done {
-        match ApiError::check(answer, body) {
-            Ok(()) => Outcome::Done(self.version(body)).into(),
-            Err(error) => self.refused(&error),
+    pub(crate) fn answered(&self, response: &Parts, body: &[u8]) -> Done {
+        match ApiError::check(response, body) {
+            Ok(()) => Outcome::Done(self.new_version(body)).into(),
+            Err(error) => self.error_outcome(&error),
         }
     }
 
-    /// The version in which the object is now. What was only tried out has none.
-    fn version(&self, body: &[u8]) -> Option<ResourceVersion> {
+    /// The resourceVersion after the write; `None` for a dry run.
+    fn new_version(&self, body: &[u8]) -> Option<ResourceVersion> {
         if matches!(self.change, Change::Create { dry_run: true, .. }) {
             return None;
         }
-        let answered: ObjectMetadata = serde_json::from_slice(body).ok()?;
-        answered.metadata.resource_version.as_deref().map(ResourceVersion::new)
+        let object: ObjectMetadata = serde_json::from_slice(body).ok()?;
+        object.metadata.resource_version.as_deref().map(ResourceVersion::new)
     }
 
-    fn refused(&self, error: &ApiError) -> Done {
+    fn error_outcome(&self, error: &ApiError) -> Done {
         let (is_create, is_delete) =
             (matches!(self.change, Change::Create { .. }), matches!(self.change, Change::Delete { .. }));
         match error.class {
             ErrorClass::NotFound | ErrorClass::NotServed => Outcome::Absent.into(),
-            // The object that was meant is gone; another one has its name.
+            // The object is gone; another one has its name.
             ErrorClass::UidMismatch if is_delete => Outcome::Absent.into(),
-            // Not about this object: the namespace's quota, for one, is counted by several at a time.
+            // The conflict is about another object, such as the ResourceQuota of the namespace.
             ErrorClass::Conflict | ErrorClass::FieldConflict | ErrorClass::UidMismatch if is_create => {
                 Done::failed(error)
             }
@@ -75,16 +71,17 @@ impl ChangeRequest<'_> {
             | ErrorClass::Conflict
             | ErrorClass::FieldConflict
             | ErrorClass::UidMismatch => Outcome::Conflict.into(),
-            _ => Done::without(error, &self.right()),
+            _ => Done::without(error, &self.permission()),
         }
     }
 }
 
 impl Done {
-    /// What an error means for a request that takes this right.
-    pub(crate) fn without(error: &ApiError, right: &Permission<'_>) -> Self {
+    /// The outcome of an error whose class has no special meaning for the write. `permission` is what the
+    /// request requires.
+    pub(crate) fn without(error: &ApiError, permission: &Permission<'_>) -> Self {
         match error.class {
-            ErrorClass::Forbidden => Outcome::Refused(right.to_string().into()).into(),
+            ErrorClass::Forbidden => Outcome::Refused(permission.to_string().into()).into(),
             ErrorClass::AdmissionDenied
             | ErrorClass::DryRunUnsupported
             | ErrorClass::Invalid
@@ -93,7 +90,7 @@ impl Done {
         }
     }
 
-    /// It may go better another time.
+    /// The outbox retries.
     fn failed(error: &ApiError) -> Self {
         Self { outcome: Outcome::Failed(error.to_string().into()), retry_after: error.retry_after }
     }
@@ -122,12 +119,12 @@ mod tests {
             name: NamespacedName::new("shop", "web"),
         };
         let slot = Slot { object, part: Part::Status };
-        let mut answer = Response::builder().status(status);
+        let mut response = Response::builder().status(status);
         if let Some(header) = header {
-            answer = answer.header(RETRY_AFTER, header);
+            response = response.header(RETRY_AFTER, header);
         }
-        let (answer, ()) = answer.body(()).unwrap().into_parts();
-        ChangeRequest { served: &served, slot: &slot, change }.answered(&answer, body)
+        let (response, ()) = response.body(()).unwrap().into_parts();
+        ChangeRequest { served: &served, slot: &slot, change }.answered(&response, body)
     }
 
     fn status() -> Change {
@@ -160,10 +157,10 @@ mod tests {
     #[rstest]
     #[case::patched(status(), json!({"metadata": {"resourceVersion": "8", "name": "web"}, "spec": {}}), Some("8"))]
     #[case::created(create(false), json!({"metadata": {"resourceVersion": "8"}}), Some("8"))]
-    #[case::tried_out(create(true), json!({"metadata": {"resourceVersion": "8"}}), None)]
+    #[case::dry_run(create(true), json!({"metadata": {"resourceVersion": "8"}}), None)]
     #[case::deleted(delete(), json!({"kind": "Status", "status": "Success"}), None)]
-    #[case::nonsense(status(), json!([1]), None)]
-    fn what_is_done_has_a_version(
+    #[case::not_an_object(status(), json!([1]), None)]
+    fn a_successful_write_has_a_resource_version(
         #[case] change: Change,
         #[case] body: Value,
         #[case] version: Option<&str>,
@@ -173,35 +170,35 @@ mod tests {
     }
 
     #[rstest]
-    #[case::absent(status(), 404, json!({"message": "pods \"web\" not found"}), Outcome::Absent)]
-    #[case::another_version(status(), 409, json!({"reason": "Conflict"}), Outcome::Conflict)]
-    #[case::there_already(create(false), 409, json!({"reason": "AlreadyExists"}), Outcome::Conflict)]
-    #[case::quota_is_busy(
+    #[case::not_found(status(), 404, json!({"message": "pods \"web\" not found"}), Outcome::Absent)]
+    #[case::conflict(status(), 409, json!({"reason": "Conflict"}), Outcome::Conflict)]
+    #[case::already_exists(create(false), 409, json!({"reason": "AlreadyExists"}), Outcome::Conflict)]
+    #[case::quota_conflict(
         create(false), 409, json!({"reason": "Conflict", "message": "quota was changed"}), failed("quota was changed"),
     )]
-    #[case::another_object(
+    #[case::another_uid(
         delete(), 409, json!({"message": "Precondition failed: UID in precondition: a, UID in object meta: b"}),
         Outcome::Absent,
     )]
-    #[case::another_object_in_other_words(
+    #[case::another_uid_in_other_words(
         delete(), 409, json!({"message": "the UID in the precondition (a) does not match the UID in record (b)"}),
         Outcome::Absent,
     )]
-    #[case::another_object_is_patched(
+    #[case::patch_of_another_uid(
         status(), 422, json!({"message": "is invalid", "details": {"causes": [{"field": "metadata.uid"}]}}),
         Outcome::Conflict,
     )]
-    #[case::busy_object(delete(), 409, json!({"message": "the object has been modified"}), Outcome::Conflict)]
-    #[case::no_right(
+    #[case::conflict_of_a_deletion(delete(), 409, json!({"message": "the object has been modified"}), Outcome::Conflict)]
+    #[case::forbidden(
         delete(), 403, json!({"message": "pods \"web\" is forbidden: User \"us\" cannot delete resource \"pods\""}),
-        refused("Bellwether may not delete pods in namespace shop: grant it the verb delete on pods in the core API \
+        refused("cannot delete pods in namespace shop: forbidden. Grant Bellwether the verb delete on pods in the core API \
                  group"),
     )]
-    #[case::forbidden_by_a_policy(
+    #[case::denied_by_admission(
         create(false), 403, json!({"message": "pods \"web\" is forbidden: violates PodSecurity"}),
         refused("pods \"web\" is forbidden: violates PodSecurity"),
     )]
-    #[case::namespace_ends(
+    #[case::namespace_terminating(
         create(false), 403,
         json!({"message": "it is being terminated", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}),
         failed("it is being terminated"),
@@ -210,13 +207,13 @@ mod tests {
     #[case::malformed(status(), 400, json!({"message": "no"}), refused("no"))]
     #[case::not_allowed(status(), 405, json!({"message": "no"}), refused("no"))]
     #[case::too_large(status(), 413, json!({"message": "too large"}), refused("too large"))]
-    #[case::too_large_for_the_store(
+    #[case::too_large_for_etcd(
         status(), 500, json!({"message": "etcdserver: request is too large"}),
         refused("etcdserver: request is too large"),
     )]
     #[case::server_error(status(), 500, json!({"message": "oh"}), failed("oh"))]
-    #[case::login_has_expired(status(), 401, json!({"message": "Unauthorized"}), failed("Unauthorized"))]
-    fn what_is_not_done_has_a_reason(
+    #[case::unauthorized(status(), 401, json!({"message": "Unauthorized"}), failed("Unauthorized"))]
+    fn each_error_has_its_outcome(
         #[case] change: Change,
         #[case] status: u16,
         #[case] body: Value,
@@ -226,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_no_api_server_is_quoted_by_status() {
+    fn a_response_without_a_status_object_is_described_by_its_code() {
         let done = answered(&status(), 502, None, b"<html>");
         assert_eq!(done.outcome, failed("the API server answers 502 Bad Gateway"));
     }
@@ -237,10 +234,10 @@ mod tests {
     #[case::header_first(504, Some("3"), json!({"details": {"retryAfterSeconds": 2}}), Some(3))]
     #[case::date(503, Some("Fri, 31 Dec 1999 23:59:59 GMT"), json!({}), None)]
     #[case::at_once(503, Some("0"), json!({}), None)]
-    #[case::for_ever(503, Some("18446744073709551615"), json!({}), Some(300))]
+    #[case::capped(503, Some("18446744073709551615"), json!({}), Some(300))]
     #[case::nothing(500, None, json!({}), None)]
-    #[case::no_use(422, Some("3"), json!({}), None)]
-    fn a_server_may_say_when_to_come_back(
+    #[case::not_for_invalid(422, Some("3"), json!({}), None)]
+    fn retry_after_is_kept_for_retries(
         #[case] status_code: u16,
         #[case] header: Option<&str>,
         #[case] body: Value,

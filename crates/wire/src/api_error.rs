@@ -1,8 +1,7 @@
-//! What an API server answers where it does not do what it was asked: the HTTP status, the `Retry-After` header and the
-//! `Status` object in the body, read once.
+//! An error response: the HTTP status, the `Retry-After` header and the `Status` object in the body.
 //!
-//! What follows from it depends on what was asked. [`ReadError`](crate::trouble::Trouble) says it of a read,
-//! [`Done`](crate::Done) of a write.
+//! [`ReadError`](crate::read_error::ReadError) says what it means for a read, [`Done`](crate::Done) for a
+//! write.
 
 use std::{error::Error, fmt, time::Duration};
 
@@ -12,84 +11,78 @@ use serde::Deserialize;
 
 use crate::line::line;
 
-/// The longest that an API server can make a client wait: one that asks for more is asked again all the same.
+/// The upper bound of `Retry-After`.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
-/// So many causes are kept. An object can be invalid in thousands of places.
+/// An object can be invalid in thousands of places.
 const MOST_CAUSES: usize = 64;
 
-/// The reason of a cause that names a field of another manager.
 const FIELD_MANAGER_CONFLICT: &str = "FieldManagerConflict";
 
-/// An answer of an API server that is not a success.
+/// A response with an HTTP status other than 2xx.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
-    /// The HTTP status.
     pub code: StatusCode,
-    /// What it is about.
     pub class: ErrorClass,
-    /// `reason` of the `Status`: one word for programs. Empty if the answer has none.
+    /// `reason` of the `Status`; empty if it has none.
     pub reason: String,
-    /// `message` of the `Status`, on one line. Empty if the answer has none.
+    /// `message` of the `Status` on one line; empty if it has none.
     pub message: String,
-    /// `details.causes` of the `Status`.
+    /// The first `details.causes` of the `Status`.
     pub causes: Vec<Cause>,
-    /// How long the API server wants not to be asked again, if it says so.
+    /// From the header `Retry-After` or from `details.retryAfterSeconds`, at most five minutes.
     pub retry_after: Option<Duration>,
 }
 
-/// What an error is about. API servers tell some of these apart only in words.
+/// The class of an error. API servers distinguish some classes only by the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// 400: an admission webhook has to be called that has side effects, so there is no dry run.
+    /// 400: an admission webhook has side effects and does not support dry runs.
     DryRunUnsupported,
-    /// 400, 405, 422: the request makes no sense to this API server, and will not.
+    /// 400, 405, 422: retrying does not help.
     Invalid,
-    /// 401: the API server does not know the user.
+    /// 401.
     Unauthorized,
-    /// 403: the user lacks a right.
+    /// 403: RBAC does not allow it.
     Forbidden,
-    /// 403: an admission plugin or webhook denies it.
+    /// 403: an admission plugin or webhook denied it.
     AdmissionDenied,
-    /// 403: nothing can be created in a namespace that is being deleted.
+    /// 403: the namespace is being deleted.
     NamespaceTerminating,
-    /// 404: no such object, or no such namespace.
+    /// 404: the object or its namespace does not exist.
     NotFound,
-    /// 404: nothing is served at this path.
+    /// 404: the path is not served.
     NotServed,
-    /// 408, 429: the API server has too much to do.
+    /// 408, 429: the API server is overloaded.
     Busy,
-    /// 409: there is an object of this name.
+    /// 409: an object of this name exists.
     AlreadyExists,
-    /// 409: server-side apply of fields that [other managers](ApiError::field_conflicts) have.
+    /// 409: server-side apply of fields that [other managers](ApiError::field_conflicts) own.
     FieldConflict,
-    /// 409, 422: the object of this name has another UID than the one that was meant.
+    /// 409, 422: the object of this name has another UID.
     UidMismatch,
-    /// 409: the object has another resource version than the one that was meant, or is being changed.
+    /// 409: the object has another resourceVersion.
     Conflict,
-    /// 410: the resource version or the continue token has expired.
+    /// 410: the resourceVersion or the continue token has expired.
     Expired,
-    /// 413, or the limit of etcd, which API servers pass on as an error of their own.
+    /// 413, or 5xx because the object exceeds the limit of etcd.
     TooLarge,
     /// 5xx.
     ServerError,
-    /// Any other status.
     Other,
 }
 
-/// One of the causes of an error.
+/// `StatusCause`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Cause {
-    /// One word for programs.
     pub reason: String,
-    /// In words.
     pub message: String,
-    /// The path of the field that it is about.
+    /// The path of a field of the object.
     pub field: String,
 }
 
-/// `Status`, as API servers write it. Fields that others than Go write as null are as good as missing.
+/// Fields may be null in the responses of API servers that are not written in Go.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Status {
@@ -107,25 +100,23 @@ struct Details {
 }
 
 impl ApiError {
-    /// An error of which only this is known.
     pub fn new(code: StatusCode, reason: &str, message: &str) -> Self {
         let (reason, message) = (Some(reason.to_owned()), Some(message.to_owned()));
         Self::of_status(code, Status { message, reason, details: None }, None)
     }
 
-    /// What an answer says: the error if it is not a success.
-    pub fn check(answer: &Parts, body: &[u8]) -> Result<(), Self> {
-        if answer.status.is_success() {
+    pub fn check(response: &Parts, body: &[u8]) -> Result<(), Self> {
+        if response.status.is_success() {
             Ok(())
         } else {
-            Err(Self::read(answer.status, &answer.headers, body))
+            Err(Self::read(response.status, &response.headers, body))
         }
     }
 
-    /// Reads an answer that is not a success. A body that is no `Status`, or only a part of one, comes from something
-    /// on the way, or has been cut there: then the HTTP status has to do.
+    /// Decodes an error response. A body that is not a complete `Status` comes from a proxy or was cut off;
+    /// it is ignored.
     pub fn read(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
-        // API servers give seconds. A date would be by a clock that is not ours.
+        // API servers send seconds, never a date.
         let header = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         Self::of_status(code, serde_json::from_slice(body).unwrap_or_default(), header)
     }
@@ -134,8 +125,8 @@ impl ApiError {
         let class = status.class(code);
         let Status { message, reason, details } = status;
         let Details { causes, retry_after_seconds, .. } = details.unwrap_or_default();
-        let told = || retry_after_seconds.and_then(|seconds| seconds.try_into().ok());
-        let seconds = header.or_else(told).unwrap_or_default();
+        let in_body = || retry_after_seconds.and_then(|seconds| seconds.try_into().ok());
+        let seconds = header.or_else(in_body).unwrap_or_default();
         let tidy = |text: Option<String>| line(&text.unwrap_or_default());
         Self {
             code,
@@ -143,12 +134,12 @@ impl ApiError {
             reason: tidy(reason),
             message: tidy(message),
             causes: causes.into_iter().flatten().take(MOST_CAUSES).map(Cause::tidy).collect(),
-            // "At once" would be the next failure at once, too.
+            // Zero would disable the backoff.
             retry_after: (seconds > 0).then(|| Duration::from_secs(seconds).min(LONGEST_WAIT)),
         }
     }
 
-    /// The fields of a server-side apply that other managers have.
+    /// The fields of a server-side apply that other managers own.
     pub fn field_conflicts(&self) -> impl Iterator<Item = FieldConflict> {
         let conflicts = self.causes.iter().filter(|cause| cause.reason == FIELD_MANAGER_CONFLICT);
         conflicts.map(|cause| FieldConflict {
@@ -158,7 +149,7 @@ impl ApiError {
     }
 }
 
-/// What the API server says, or at least its status.
+/// The message, or the HTTP status if the response has no message.
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.message.is_empty() {
@@ -178,7 +169,8 @@ impl Cause {
     }
 }
 
-/// The manager in `conflict with "kubectl" with subresource "status" using apps/v1`: the cause has it nowhere else.
+/// The manager in `conflict with "kubectl" with subresource "status" using apps/v1`. The cause has no field
+/// for it.
 fn manager_in(message: &str) -> &str {
     let Some((_, quoted)) = message.split_once('"') else { return message };
     quoted.split_once('"').map_or(quoted, |(manager, _)| manager)
@@ -221,8 +213,8 @@ impl Status {
         self.reason.as_deref().is_some_and(|reason| reasons.contains(&reason))
     }
 
-    fn says(&self, words: &str) -> bool {
-        self.message.as_deref().is_some_and(|message| message.contains(words))
+    fn says(&self, text: &str) -> bool {
+        self.message.as_deref().is_some_and(|message| message.contains(text))
     }
 
     fn causes(&self) -> impl Iterator<Item = &Cause> {
@@ -238,7 +230,7 @@ impl Status {
         name.is_some_and(|name| !name.is_empty())
     }
 
-    /// Whether a precondition on the UID is not met, or a patch would change the UID.
+    /// A precondition on the UID failed, or a patch would change the UID.
     fn is_about_uid(&self) -> bool {
         (self.says("UID") && self.says("precondition"))
             || self.causes().any(|cause| cause.field == "metadata.uid")

@@ -1,50 +1,48 @@
-//! One attempt to make a change: what is asked of the API server, one request after the other, and how it ended.
+//! One attempt at a write: its requests, one after the other, and its outcome.
 
 use bellwether_engine::{Change, Outcome, Served, Slot, planted::Bug};
 use http::{Request, response::Parts};
 
 use crate::{answer::Done, exists, request::ChangeRequest};
 
-/// An attempt to make a change. It is made once: who wants it made again decides when.
+/// One attempt at a write. It does not retry: the outbox does.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     served: Served,
     slot: Slot,
     change: Change,
-    /// Whether the object that must be there has been looked at.
-    looked: bool,
+    /// Whether the response about the required owner has arrived.
+    owner_checked: bool,
 }
 
 impl Attempt {
-    /// To make this change to an object of a kind that is served so.
     pub fn new(served: Served, slot: Slot, change: Change) -> Self {
-        let looked =
+        let owner_checked =
             !matches!(change, Change::Owners { requires: Some(_), .. }) || Bug::AdoptBlindly.is_planted();
-        Self { served, slot, change, looked }
+        Self { served, slot, change, owner_checked }
     }
 
-    /// What to ask next; or how it ends, if there is no way to ask.
+    /// The next request; the outcome if it cannot be built.
     pub fn request(&self) -> Result<Request<Vec<u8>>, Done> {
         let request = match &self.change {
-            Change::Owners { requires: Some(owner), .. } if !self.looked => exists::request(owner),
-            _ => self.asked().request(),
+            Change::Owners { requires: Some(owner), .. } if !self.owner_checked => exists::request(owner),
+            _ => self.change_request().request(),
         };
-        request
-            .map_err(|error| Outcome::Refused(format!("no request can be made of it: {error}").into()).into())
+        request.map_err(|error| Outcome::Refused(format!("cannot build the request: {error}").into()).into())
     }
 
-    /// Takes in the answer. Gives how it ended; if it has not, there is more to ask.
+    /// Returns the outcome, or `None` if another request follows.
     pub fn answered(&mut self, parts: &Parts, body: &[u8]) -> Option<Done> {
         match &self.change {
-            Change::Owners { requires: Some(owner), .. } if !self.looked => {
-                self.looked = true;
+            Change::Owners { requires: Some(owner), .. } if !self.owner_checked => {
+                self.owner_checked = true;
                 exists::objection(owner, parts, body)
             }
-            _ => Some(self.asked().answered(parts, body)),
+            _ => Some(self.change_request().answered(parts, body)),
         }
     }
 
-    fn asked(&self) -> ChangeRequest<'_> {
+    fn change_request(&self) -> ChangeRequest<'_> {
         ChangeRequest { served: &self.served, slot: &self.slot, change: &self.change }
     }
 }

@@ -1,15 +1,14 @@
-//! How long to wait before the next attempt.
+//! Pauses between attempts.
 
 use std::time::Duration;
 
 use rand::Rng;
 
-/// How long to wait between attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackoffLimits {
-    /// The first pause is no longer than this; each of the next may be twice as long as the one before,
+    /// The upper bound of the first pause. It doubles with each further failure.
     pub first: Duration,
-    /// but no longer than this.
+    /// The upper bound of all pauses.
     pub longest: Duration,
 }
 
@@ -19,53 +18,49 @@ impl Default for BackoffLimits {
     }
 }
 
-/// The pauses between attempts that fail: none before the second attempt, then longer and longer ones. Each is drawn from
-/// all that are allowed, so that those who failed together do not come back together.
+/// Exponential backoff with full jitter. The first retry is immediate. The jitter spreads clients that failed
+/// at the same moment.
 #[derive(Debug)]
 pub struct Backoff {
-    pauses: BackoffLimits,
+    limits: BackoffLimits,
     failures: u32,
 }
 
 impl Backoff {
-    /// One that has not failed yet.
-    pub fn new(pauses: BackoffLimits) -> Self {
-        Self { pauses, failures: 0 }
+    pub fn new(limits: BackoffLimits) -> Self {
+        Self { limits, failures: 0 }
     }
 
-    /// How many attempts have failed in a row.
+    /// The number of failures in a row.
     pub fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// All is well again.
     pub fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// An attempt has failed: how long to wait before the next.
     fn pause(&mut self, random: &mut impl Rng) -> Duration {
         let before = self.failures;
         self.failures = before.saturating_add(1);
         let Some(doublings) = before.checked_sub(1) else { return Duration::ZERO };
         let factor = 2_u32.saturating_pow(doublings);
-        let most = self.pauses.first.saturating_mul(factor).min(self.pauses.longest);
-        most.mul_f64(random.random())
+        let upper = self.limits.first.saturating_mul(factor).min(self.limits.longest);
+        upper.mul_f64(random.random())
     }
 
-    /// An attempt has failed: how long to wait before the next, which the server may have said.
-    pub fn pause_or_as_asked(&mut self, wish: Option<Duration>, random: &mut impl Rng) -> Duration {
-        match wish {
-            Some(wish) => self.pause_as_asked(wish, random),
+    /// Counts a failure and returns the pause before the next attempt.
+    pub fn pause_or_as_asked(&mut self, retry_after: Option<Duration>, random: &mut impl Rng) -> Duration {
+        match retry_after {
+            Some(retry_after) => self.pause_at_least(retry_after, random),
             None => self.pause(random),
         }
     }
 
-    /// An attempt has failed, and the server says when to come back: not before that, unless it asks for too much, and
-    /// not all at the same moment.
-    fn pause_as_asked(&mut self, wish: Duration, random: &mut impl Rng) -> Duration {
+    /// `Retry-After`, capped at the longest pause, plus up to 25 % of jitter.
+    fn pause_at_least(&mut self, retry_after: Duration, random: &mut impl Rng) -> Duration {
         self.failures = self.failures.saturating_add(1);
-        wish.min(self.pauses.longest).mul_f64(1.0 + random.random::<f64>() / 4.0)
+        retry_after.min(self.limits.longest).mul_f64(1.0 + random.random::<f64>() / 4.0)
     }
 }
 
@@ -76,13 +71,13 @@ mod tests {
 
     use super::*;
 
-    const PAUSES: BackoffLimits =
+    const LIMITS: BackoffLimits =
         BackoffLimits { first: Duration::from_millis(100), longest: Duration::from_secs(30) };
 
-    /// The longest of many pauses after so many failures.
+    /// The longest of 1,000 pauses after this many failures.
     fn longest(failures: u32) -> Duration {
         let mut random = StdRng::seed_from_u64(1);
-        let draw = |_| Backoff { pauses: PAUSES, failures }.pause(&mut random);
+        let draw = |_| Backoff { limits: LIMITS, failures }.pause(&mut random);
         (0..1000).map(draw).max().unwrap_or_default()
     }
 
@@ -101,21 +96,21 @@ mod tests {
     }
 
     #[test]
-    fn the_server_is_not_asked_before_it_wishes() {
+    fn no_retry_comes_before_retry_after() {
         let mut random = StdRng::seed_from_u64(1);
-        let mut backoff = Backoff::new(PAUSES);
+        let mut backoff = Backoff::new(LIMITS);
         for _ in 0..1000 {
-            let pause = backoff.pause_as_asked(Duration::from_secs(4), &mut random);
+            let pause = backoff.pause_at_least(Duration::from_secs(4), &mut random);
             assert!((Duration::from_secs(4)..=Duration::from_secs(5)).contains(&pause), "{pause:?}");
-            let pause = backoff.pause_as_asked(Duration::from_hours(1), &mut random);
-            assert!(pause <= PAUSES.longest.mul_f64(1.25), "{pause:?}");
+            let pause = backoff.pause_at_least(Duration::from_hours(1), &mut random);
+            assert!(pause <= LIMITS.longest.mul_f64(1.25), "{pause:?}");
         }
     }
 
     #[test]
-    fn after_a_reset_the_first_attempt_is_at_once() {
+    fn after_a_reset_the_first_retry_is_immediate() {
         let mut random = StdRng::seed_from_u64(1);
-        let mut backoff = Backoff::new(PAUSES);
+        let mut backoff = Backoff::new(LIMITS);
         let _ = backoff.pause(&mut random);
         let _ = backoff.pause(&mut random);
         assert_eq!(backoff.failures(), 2);

@@ -1,6 +1,6 @@
-//! The envelopes in which objects come: events of a watch, and pages of a list.
+//! Decodes the envelopes of objects: watch events and list pages.
 //!
-//! An object that is none (a number, say) is given as such: it must not hide those around it.
+//! An item that is not a JSON object decodes to `None`, so that it does not hide the items around it.
 
 use std::{borrow::Cow, fmt};
 
@@ -13,32 +13,30 @@ use serde::{
     },
 };
 
-/// An event of a watch.
 #[derive(Debug, PartialEq)]
 pub struct RawEvent<'a> {
-    /// What happened: `ADDED`, `ERROR`.
+    /// The event type: `ADDED`, `ERROR`.
     pub what: Cow<'a, str>,
-    /// To which object. An error has a `Status` here, and a bookmark a version.
+    /// A `Status` for an error; an object with only a resourceVersion for a bookmark.
     pub object: Option<Object<'a>>,
 }
 
-/// Reads an event. The plan must keep what is needed of errors, for what kind of event it is may come last.
+/// Decodes a watch event. The plan must include the fields of errors: the event type may follow the object.
 pub fn event<'a>(json: &'a [u8], plan: &Plan) -> Result<RawEvent<'a>, DecodeError> {
     read_json(json, EventSeed(plan))
 }
 
-/// A page of a list.
 #[derive(Debug, PartialEq)]
 pub struct Page<T> {
-    /// The version of the list.
+    /// The resourceVersion of the list.
     pub version: String,
-    /// How to ask for the next page, if there is one.
+    /// The continue token, if another page follows.
     pub rest: Option<String>,
-    /// What was made of its items.
     pub items: Vec<T>,
 }
 
-/// Reads a page of a list, and makes something of each item before the next is read.
+/// Decodes a list page. `make` converts each item before the next one is decoded, so that only one object is
+/// in memory.
 pub fn page<T>(
     json: &[u8],
     plan: &Plan,
@@ -62,7 +60,7 @@ impl<'de> Visitor<'de> for EventSeed<'_> {
     type Value = RawEvent<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an event of a watch")
+        f.write_str("a watch event")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<RawEvent<'de>, A::Error> {
@@ -78,7 +76,7 @@ impl<'de> Visitor<'de> for EventSeed<'_> {
     }
 }
 
-/// Text, borrowed where it has no escapes.
+/// Borrowed if the string has no escapes.
 #[derive(Deserialize)]
 struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -107,7 +105,7 @@ impl<'de, T, F: Fn(Option<Object<'de>>) -> T> Visitor<'de> for PageSeed<'_, F> {
     type Value = Page<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of objects")
+        f.write_str("a list")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Page<T>, A::Error> {
@@ -125,7 +123,6 @@ impl<'de, T, F: Fn(Option<Object<'de>>) -> T> Visitor<'de> for PageSeed<'_, F> {
     }
 }
 
-/// What a list says of itself.
 #[derive(Default, Deserialize)]
 struct ListMetadata {
     #[serde(rename = "resourceVersion")]
@@ -134,7 +131,6 @@ struct ListMetadata {
     rest: Option<String>,
 }
 
-/// The items of a list.
 struct Items<'p, F>(PageSeed<'p, F>);
 
 impl<'de, T, F: Fn(Option<Object<'de>>) -> T> DeserializeSeed<'de> for Items<'_, F> {
@@ -152,21 +148,21 @@ impl<'de, T, F: Fn(Option<Object<'de>>) -> T> Visitor<'de> for Items<'_, F> {
         f.write_str("the items of a list")
     }
 
-    /// A server that is written in Go may say so instead of giving an empty list.
+    /// Go encodes a nil slice as `null`.
     fn visit_unit<E>(self) -> Result<Vec<T>, E> {
         Ok(Vec::new())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<T>, A::Error> {
-        let mut made = Vec::new();
+        let mut decoded = Vec::new();
         while let Some(item) = items.next_element_seed(MaybeObject(self.0.plan))? {
-            made.push((self.0.make)(item));
+            decoded.push((self.0.make)(item));
         }
-        Ok(made)
+        Ok(decoded)
     }
 }
 
-/// An object; none if it is anything else.
+/// Decodes to `None` if the value is not a JSON object.
 struct MaybeObject<'p>(&'p Plan);
 
 impl<'de> DeserializeSeed<'de> for MaybeObject<'_> {
@@ -229,8 +225,8 @@ mod tests {
         Plan::identity().with("metadata.resourceVersion").with("code")
     }
 
-    /// An event in a few words: what, which object, which version or code.
-    fn told(json: &str) -> Option<String> {
+    /// An event as `TYPE name resourceVersion-or-code`.
+    fn summary(json: &str) -> Option<String> {
         let event = event(json.as_bytes(), &plan()).ok()?;
         let object = event.object.map(|object| {
             let value = object.at("metadata.resourceVersion").or(object.at("code"));
@@ -251,7 +247,7 @@ mod tests {
     #[case::error(r#"{"type":"ERROR","object":{"kind":"Status","code":410}}"#, "ERROR  410")]
     #[case::error_last(r#"{"object":{"kind":"Status","code":410},"type":"ERROR"}"#, "ERROR  410")]
     #[case::bookmark(r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}"#, "BOOKMARK  8")]
-    #[case::more_than_is_known(r#"{"a":[{}],"type":"ADDED","object":{},"b":null}"#, "ADDED  ")]
+    #[case::unknown_fields(r#"{"a":[{}],"type":"ADDED","object":{},"b":null}"#, "ADDED  ")]
     #[case::escapes(r#"{"ty\u0070e":"ADD\u0045D","object":{"metadata":{"name":"\u0061"}}}"#, "ADDED a ")]
     #[case::no_object(r#"{"type":"ADDED"}"#, "ADDED nothing")]
     #[case::null(r#"{"type":"ADDED","object":null}"#, "ADDED nothing")]
@@ -259,19 +255,20 @@ mod tests {
     #[case::a_list(r#"{"type":"ADDED","object":[{"metadata":{"name":"a"}}]}"#, "ADDED nothing")]
     #[case::text(r#"{"type":"ADDED","object":"\u0061"}"#, "ADDED nothing")]
     #[case::a_status_alone(r#"{"kind":"Status","code":500}"#, " nothing")]
-    fn events_are_read_in_any_order(#[case] json: &str, #[case] expected: &str) {
-        assert_eq!(told(json).as_deref(), Some(expected));
+    fn events_are_decoded_in_any_field_order(#[case] json: &str, #[case] expected: &str) {
+        assert_eq!(summary(json).as_deref(), Some(expected));
     }
 
     #[rstest]
-    fn what_is_no_event_is_said_to_be_none(
+    fn malformed_events_are_errors(
         #[values("", "5", "[]", "null", "{", r#"{"type":"ADDED","object":{"#, r#"{"type":5}"#, "{}{}")] json: &str,
     ) {
-        assert_eq!(told(json), None);
+        assert_eq!(summary(json), None);
     }
 
     fn names(json: &str) -> Option<Page<String>> {
-        let name = |object: Option<Object<'_>>| object.map_or("none".to_owned(), |it| it.name().to_owned());
+        let name =
+            |object: Option<Object<'_>>| object.map_or("none".to_owned(), |object| object.name().to_owned());
         page(json.as_bytes(), &plan(), name).ok()
     }
 
@@ -289,32 +286,32 @@ mod tests {
         r#"{"items":[{"metadata":{"name":"a"}}],"metadata":{"resourceVersion":"7","continue":""}}"#,
         list("7", None, &["a"])
     )]
-    #[case::some_are_none(
+    #[case::some_items_are_not_objects(
         r#"{"metadata":{"resourceVersion":"7"},"items":[1,{"metadata":{"name":"a"}},null,"x",[[]],true]}"#,
         list("7", None, &["none", "a", "none", "none", "none", "none"])
     )]
     #[case::empty(r#"{"metadata":{"resourceVersion":"7"},"items":[]}"#, list("7", None, &[]))]
     #[case::null(r#"{"metadata":{"resourceVersion":"7"},"items":null}"#, list("7", None, &[]))]
-    #[case::of_no_version(r#"{"metadata":{},"items":null}"#, list("", None, &[]))]
-    fn pages_are_read(#[case] json: &str, #[case] expected: Page<String>) {
+    #[case::no_resource_version(r#"{"metadata":{},"items":null}"#, list("", None, &[]))]
+    fn pages_are_decoded(#[case] json: &str, #[case] expected: Page<String>) {
         assert_eq!(names(json), Some(expected));
     }
 
     #[rstest]
-    fn half_a_page_is_none(
+    fn incomplete_pages_are_errors(
         #[values("", "[]", r#"{"items":{}}"#, r#"{"items":[{"metadata":{"name":"a"}}"#)] json: &str,
     ) {
         assert_eq!(names(json), None);
     }
 
-    /// Whatever the bytes, there is an answer; and what is whole is read whatever was tried before.
+    /// Random changes to a valid event: decoding must not panic, and must accept what is still a valid event.
     #[test]
-    fn any_bytes_are_answered() {
-        let whole =
+    fn no_bytes_make_decoding_panic() {
+        let valid =
             br#"{"type":"ADDED","object":{"metadata":{"name":"a","labels":{"b":"\u00e4"}},"items":[{}]}}"#;
         let mut random = StdRng::seed_from_u64(7);
         for _ in 0..20_000 {
-            let mut bytes = whole.to_vec();
+            let mut bytes = valid.to_vec();
             for _ in 0..random.random_range(1..4) {
                 let at = random.random_range(0..bytes.len());
                 match random.random_range(0..3) {

@@ -1,4 +1,4 @@
-//! From bytes to news: how the objects of a kind are looked at, in the version in which they are served.
+//! Decodes the objects of one kind in the version in which the API server serves it.
 
 use std::sync::Arc;
 
@@ -13,54 +13,46 @@ use crate::{
     read_error::ReadError,
 };
 
-/// What a watch keeps of errors and bookmarks besides what it keeps of objects.
+/// The fields of errors and bookmarks, which a watch needs besides those of objects.
 pub const ERROR_FIELDS: &[&str] = &["code", "reason", "message", "metadata.resourceVersion"];
 
-/// How the objects of a kind are looked at.
 pub struct EventDecoder {
     lens: Arc<Lens>,
-    /// What is read of an event: what the lens needs, and what errors have.
-    of_events: Plan,
+    /// The fields of the lens and [`ERROR_FIELDS`].
+    event_plan: Plan,
     api_version: String,
     has_status: bool,
 }
 
-/// An object, as the engine wants to see it.
 pub type NamedObject = (NamespacedName, Box<ObservedObject>);
 
-/// What an event of a watch says.
 #[derive(Debug, PartialEq)]
 pub enum WatchEvent {
-    /// An object is so.
     Applied(NamespacedName, Box<ObservedObject>),
-    /// An object is gone, as of this version.
     Deleted(NamespacedName, ResourceVersion),
-    /// All is told up to this version.
     Bookmark(ResourceVersion),
-    /// The watch is at its end.
+    /// Ends the watch.
     Error(ReadError),
-    /// Something is said about an object that is none.
+    /// Not an object, an object without a name, or an unknown event type.
     Malformed,
 }
 
 impl EventDecoder {
-    /// Looks through this lens at objects that are served so.
     pub fn new(lens: Arc<Lens>, served: &Served) -> Self {
         let group = &lens.kind().group;
         let version = &served.version;
         let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
-        let of_events = lens.plan().clone().with_all(ERROR_FIELDS);
-        Self { of_events, api_version, has_status: served.has_status, lens }
+        let event_plan = lens.plan().clone().with_all(ERROR_FIELDS);
+        Self { event_plan, api_version, has_status: served.has_status, lens }
     }
 
-    /// Reads a page of a list. Of what is no object, nothing is seen.
+    /// Decodes a list page. Malformed items are `None`.
     pub fn page(&self, json: &[u8], now: Timestamp) -> Result<Page<Option<NamedObject>>, DecodeError> {
         decode::page(json, self.lens.plan(), |object| self.look(object?, now))
     }
 
-    /// Reads an event of a watch.
     pub fn event(&self, json: &[u8], now: Timestamp) -> Result<WatchEvent, DecodeError> {
-        let decode::RawEvent { what, object } = decode::event(json, &self.of_events)?;
+        let decode::RawEvent { what, object } = decode::event(json, &self.event_plan)?;
         let Some(object) = object else { return Ok(WatchEvent::Malformed) };
         Ok(match &*what {
             "ADDED" | "MODIFIED" => match self.look(object, now) {
@@ -81,7 +73,7 @@ impl EventDecoder {
         if object.name().is_empty() {
             return None;
         }
-        // In the lists of built-in kinds, objects do not say what they are.
+        // Items of lists of built-in kinds have neither `apiVersion` nor `kind`.
         let object = if object.kind().is_empty() {
             object.of_kind(self.api_version.as_str(), &*self.lens.kind().kind)
         } else {
@@ -92,12 +84,13 @@ impl EventDecoder {
     }
 }
 
-/// The version of an object, or of what stands for one.
+/// The resourceVersion; empty if the object has none.
 pub fn version(object: &Object<'_>) -> ResourceVersion {
     ResourceVersion::new(object.at("metadata.resourceVersion").and_then(Value::as_text).unwrap_or_default())
 }
 
-/// What the `Status` in an event means. The oldest API servers give a reason and no code: whatever it is, it is over then.
+/// The error in the `Status` of an `ERROR` event. Old API servers send a reason without a code; such an error
+/// ends the watch like a timeout.
 pub fn error(status: &Object<'_>) -> ReadError {
     let text = |field: &str| status.at(field).and_then(Value::as_text).unwrap_or_default();
     let code = status.at("code").and_then(Value::as_int).and_then(|code| u16::try_from(code).ok());
@@ -127,48 +120,47 @@ mod tests {
         )
     }
 
-    /// What a line says, in a few words.
-    fn told(line: &str) -> String {
+    fn summary(line: &str) -> String {
         match decoder("apps", "Deployment").event(line.as_bytes(), Timestamp::UNIX_EPOCH) {
             Ok(WatchEvent::Applied(name, seen)) => {
-                format!("{name} is there: {}", seen.facts.version.as_str())
+                format!("{name} applied: {}", seen.facts.version.as_str())
             }
-            Ok(WatchEvent::Deleted(name, version)) => format!("{name} is gone: {}", version.as_str()),
-            Ok(WatchEvent::Bookmark(version)) => format!("up to {}", version.as_str()),
-            Ok(WatchEvent::Error(trouble)) => format!("{trouble:?}"),
+            Ok(WatchEvent::Deleted(name, version)) => format!("{name} deleted: {}", version.as_str()),
+            Ok(WatchEvent::Bookmark(version)) => format!("bookmark {}", version.as_str()),
+            Ok(WatchEvent::Error(error)) => format!("{error:?}"),
             Ok(WatchEvent::Malformed) => "malformed".to_owned(),
-            Err(_) => "no JSON".to_owned(),
+            Err(_) => "not JSON".to_owned(),
         }
     }
 
     #[rstest]
-    #[case::added(r#"{"type":"ADDED","object":{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"a","namespace":"n","resourceVersion":"7"}}}"#, "n/a is there: 7")]
+    #[case::added(r#"{"type":"ADDED","object":{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"a","namespace":"n","resourceVersion":"7"}}}"#, "n/a applied: 7")]
     #[case::modified(
         r#"{"object":{"metadata":{"name":"a","resourceVersion":"7"}},"type":"MODIFIED"}"#,
-        "a is there: 7"
+        "a applied: 7"
     )]
     #[case::deleted(
         r#"{"type":"DELETED","object":{"metadata":{"name":"a","namespace":"n","resourceVersion":"8"}}}"#,
-        "n/a is gone: 8"
+        "n/a deleted: 8"
     )]
     #[case::bookmark(
         r#"{"type":"BOOKMARK","object":{"kind":"Deployment","metadata":{"resourceVersion":"9"}}}"#,
-        "up to 9"
+        "bookmark 9"
     )]
     #[case::expired(
         r#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}"#,
         "Expired"
     )]
     #[case::expired_by_reason(r#"{"type":"ERROR","object":{"kind":"Status","reason":"Expired"}}"#, "Expired")]
-    #[case::error_first_object(
+    #[case::object_before_type(
         r#"{"object":{"code":403,"message":"no"},"type":"ERROR"}"#,
         r#"Forbidden { why: "no" }"#
     )]
-    #[case::inner(
+    #[case::server_error(
         r#"{"type":"ERROR","object":{"code":500,"message":"oh"}}"#,
         r#"ServerError { why: "oh", retry_after: None }"#
     )]
-    #[case::odd(
+    #[case::invalid_code(
         r#"{"type":"ERROR","object":{"code":"x","message":"oh"}}"#,
         r#"Unavailable { why: "oh", retry_after: None }"#
     )]
@@ -176,13 +168,13 @@ mod tests {
     #[case::deleted_without_a_name(r#"{"type":"DELETED","object":{}}"#, "malformed")]
     #[case::no_object(r#"{"type":"ADDED","object":[]}"#, "malformed")]
     #[case::unknown_event_type(r#"{"type":"RENAMED","object":{"metadata":{"name":"a"}}}"#, "malformed")]
-    #[case::half(r#"{"type":"ADDED","object":{"meta"#, "no JSON")]
-    fn events_say_what_happened(#[case] line: &str, #[case] expected: &str) {
-        assert_eq!(told(line), expected);
+    #[case::incomplete(r#"{"type":"ADDED","object":{"meta"#, "not JSON")]
+    fn each_event_type_is_decoded(#[case] line: &str, #[case] expected: &str) {
+        assert_eq!(summary(line), expected);
     }
 
     #[test]
-    fn what_stands_in_a_list_is_judged_as_what_it_is() -> Result<(), DecodeError> {
+    fn items_without_a_kind_get_the_kind_of_the_list() -> Result<(), DecodeError> {
         let list = br#"{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"7"},
             "items":[{"metadata":{"name":"a","namespace":"n"},"spec":{"type":"LoadBalancer"}},{}]}"#;
         let page = decoder("", "Service").page(list, Timestamp::UNIX_EPOCH)?;

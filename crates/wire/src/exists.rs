@@ -1,6 +1,6 @@
-//! A last look at the object that is about to own another.
+//! Checks that an owner exists before an owner reference to it is written.
 //!
-//! What we were told of it may be old by now, and the garbage collector deletes what is owned by something that is gone.
+//! The cached owner may be stale, and the garbage collector deletes objects whose owner does not exist.
 
 use bellwether_engine::{Exists, Outcome};
 use http::{Request, response::Parts};
@@ -13,36 +13,39 @@ use crate::{
     verb::Verb,
 };
 
-/// Asks for the object as it is now, not as some cache has it.
+/// A consistent read: without `resourceVersion`, the API server does not answer from its watch cache.
 pub(crate) fn request(owner: &Exists) -> Result<Request<Vec<u8>>, String> {
     Verb::GetMetadata.request(&owner.path(), Vec::new()).map_err(|error| error.to_string())
 }
 
-/// How a change ends that cannot begin.
+/// The outcome if the owner does not exist or cannot be read; `None` if the write may follow.
 pub(crate) fn objection(owner: &Exists, parts: &Parts, body: &[u8]) -> Option<Done> {
     let Err(error) = ApiError::check(parts, body) else {
-        let there = serde_json::from_slice(body).is_ok_and(|it: ExistingObject| it.metadata.is(owner));
-        return (!there).then(|| gone(owner));
+        let exists =
+            serde_json::from_slice(body).is_ok_and(|object: ExistingObject| object.metadata.is(owner));
+        return (!exists).then(|| gone(owner));
     };
     if matches!(error.class, ErrorClass::NotFound | ErrorClass::NotServed) {
         return Some(gone(owner));
     }
-    let right = Permission {
+    let permission = Permission {
         verb: Verb::GetMetadata,
         resource: owner.plural.to_string(),
         group: &owner.kind.group,
         namespace: Some(&*owner.name.namespace).filter(|namespace| !namespace.is_empty()),
     };
-    Some(Done::without(&error, &right))
+    Some(Done::without(&error, &permission))
 }
 
-/// If the owner is gone we hear of it, and do not want this any more. Until then it is tried again: whoever says so
-/// may not know better.
+/// `Failed`, so that the outbox retries: the response may come from a stale replica. If the owner is really
+/// gone, the watch reports it and the engine withdraws the write.
 fn gone(owner: &Exists) -> Done {
-    Outcome::Failed(format!("{} {} is not there to take it over", owner.kind.kind, owner.name).into()).into()
+    Outcome::Failed(
+        format!("owner {} {} does not exist or is being deleted", owner.kind.kind, owner.name).into(),
+    )
+    .into()
 }
 
-/// Of an object: whether it is the one, and stays.
 #[derive(Deserialize)]
 struct ExistingObject {
     metadata: ExistsMetadata,
@@ -80,12 +83,12 @@ mod tests {
         }
     }
 
-    fn not_there() -> Outcome {
-        Outcome::Failed("Application shop/web is not there to take it over".into())
+    fn not_found() -> Outcome {
+        Outcome::Failed("owner Application shop/web does not exist or is being deleted".into())
     }
 
     #[test]
-    fn it_is_asked_for_by_name() {
+    fn the_request_names_the_owner() {
         let request = request(&owner(Dialect::Bellwether)).unwrap();
         assert_eq!(request.uri(), "/apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web");
         let request = super::request(&owner(Dialect::AppK8sIo)).unwrap();
@@ -93,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_core_group_and_without_a_namespace_it_has_another_path() {
+    fn an_owner_in_the_core_group_without_a_namespace_has_another_path() {
         let node = Exists {
             kind: GroupKind::new("", "Node"),
             version: "v1".into(),
@@ -105,26 +108,27 @@ mod tests {
         let (parts, ()) = Response::builder().status(403).body(()).unwrap().into_parts();
         let body = json!({"message": "nodes \"n1\" is forbidden: User \"us\" cannot get"}).to_string();
         let refused = Outcome::Refused(
-            "Bellwether may not get nodes: grant it the verb get on nodes in the core API group".into(),
+            "cannot get nodes: forbidden. Grant Bellwether the verb get on nodes in the core API group"
+                .into(),
         );
         assert_eq!(objection(&node, &parts, body.as_bytes()).map(|done| done.outcome), Some(refused));
     }
 
     #[rstest]
-    #[case::there(200, json!({"metadata": {"uid": "a", "deletionTimestamp": null}}), None)]
-    #[case::another(200, json!({"metadata": {"uid": "b"}}), Some(not_there()))]
-    #[case::going(
-        200, json!({"metadata": {"uid": "a", "deletionTimestamp": "2026-11-14T10:00:00Z"}}), Some(not_there()),
+    #[case::exists(200, json!({"metadata": {"uid": "a", "deletionTimestamp": null}}), None)]
+    #[case::another_uid(200, json!({"metadata": {"uid": "b"}}), Some(not_found()))]
+    #[case::being_deleted(
+        200, json!({"metadata": {"uid": "a", "deletionTimestamp": "2026-11-14T10:00:00Z"}}), Some(not_found()),
     )]
-    #[case::gone(404, json!({}), Some(not_there()))]
-    #[case::nonsense(200, json!([]), Some(not_there()))]
-    #[case::no_right(
+    #[case::gone(404, json!({}), Some(not_found()))]
+    #[case::not_an_object(200, json!([]), Some(not_found()))]
+    #[case::forbidden(
         403, json!({"message": "applications \"web\" is forbidden: User \"us\" cannot get"}),
-        Some(Outcome::Refused("Bellwether may not get applications in namespace shop: grant it the verb get on \
+        Some(Outcome::Refused("cannot get applications in namespace shop: forbidden. Grant Bellwether the verb get on \
                                applications in the API group bellwether.dev".into())),
     )]
-    #[case::trouble(500, json!({"message": "oh"}), Some(Outcome::Failed("oh".into())))]
-    fn only_an_application_that_stays_adopts(
+    #[case::server_error(500, json!({"message": "oh"}), Some(Outcome::Failed("oh".into())))]
+    fn only_an_existing_application_becomes_owner(
         #[case] status: u16,
         #[case] body: Value,
         #[case] expected: Option<Outcome>,

@@ -1,19 +1,20 @@
-//! What is said to an API server, and what its answers mean: everything about reading and writing a cluster that needs
-//! neither a network nor a clock.
+//! Reading from and writing to an API server, as state machines without network or clock.
 //!
-//! | module | what it knows |
+//! | module | content |
 //! |---|---|
-//! | [`follow`] | how a kind is listed and watched, through whatever goes wrong |
-//! | [`policy`], [`backoff`] | when to list, when to watch and when to wait |
-//! | [`decode`], [`decoder`] | what bytes mean: objects, events |
-//! | [`api_error`], [`trouble`] | what the errors of an API server mean |
-//! | [`Verb`] | how anything is asked for |
-//! | [`attempt`] | how a change is asked for, and how it ended |
-//! | [`operator_condition`] | what OLM is told, and how |
-//! | [`election`] | who leads |
+//! | [`reflector`] | lists and watches one kind |
+//! | [`list_watch_policy`], [`backoff`] | decide when to list, to watch and to wait |
+//! | [`decode`], [`event_decoder`] | decode list pages and watch events |
+//! | [`api_error`], [`read_error`] | classify error responses |
+//! | [`Verb`] | builds HTTP requests |
+//! | [`attempt`] | one write: its requests and its outcome |
+//! | [`operator_condition`] | the condition `Upgradeable` of OLM's OperatorCondition |
+//! | [`election`] | leader election |
 //!
-//! Whoever has a network drives these with it; whoever has none can drive them all the same, and that is how every order of
-//! events can be tried.
+//! `bellwether-kube-io` drives them with a client and a clock; the simulation drives them with events of its
+//! own, in any order.
+
+#![allow(missing_docs)]
 
 pub mod api_error;
 pub mod attempt;
@@ -38,5 +39,4 @@ pub use attempt::Attempt;
 pub use reflector::{Action, Discovered, Received, Reflector};
 pub use verb::Verb;
 
-/// As whom we write: the name in `metadata.managedFields`.
 pub const FIELD_MANAGER: &str = "bellwether";

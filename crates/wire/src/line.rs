@@ -1,18 +1,18 @@
-//! Text from outside, made fit for a sentence of ours.
+//! Text of API servers and libraries, made fit for a message.
 
 use std::error::Error;
 
 use bellwether_model::text::one_line;
 
-/// The longest that is passed on of what somebody else said.
+/// In bytes.
 const LONGEST: usize = 1024;
 
-/// The same text on one line, without control characters, and not too long.
+/// The text on one line, without control characters and not longer than 1,024 bytes.
 pub fn line(text: &str) -> String {
     one_line(text.trim(), LONGEST).into_owned()
 }
 
-/// The reason at the bottom of an error: what is above it only says who passed it on.
+/// The innermost source of an error: the layers above it only repeat that a request failed.
 pub fn root(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {

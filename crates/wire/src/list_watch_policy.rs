@@ -1,6 +1,7 @@
-//! The course of a feed: what it does next, and how it takes what goes wrong. It knows no network and no clock.
+//! When to list, when to watch, and when errors count.
 //!
-//! Its moments are [`Now::passed`](bellwether_engine::Now::passed): a clock that is set changes no pause.
+//! Times are [`Now::passed`](bellwether_engine::Now::passed), so that setting the wall clock changes no
+//! pause.
 
 use std::{mem, time::Duration};
 
@@ -12,173 +13,164 @@ use crate::{
     read_error::ReadError,
 };
 
-/// So many lists in a row that are older than what is known, for so long: it is not this one API server that is behind. The
-/// cluster was restored from a backup.
+/// After this many stale lists in a row and [`RESTORED_TIME`], the cluster was restored from a backup. Before
+/// that, one API server may lag behind.
 const RESTORED_LISTS: u32 = 5;
 const RESTORED_TIME: Duration = Duration::from_mins(1);
 
-/// An error that stays for so many attempts, or for so long, does not go away by itself.
-const STUBBORN_ATTEMPTS: u32 = 5;
-const STUBBORN_TIME: Duration = Duration::from_secs(30);
+/// A rejection is persistent after this many attempts or after [`REJECTED_TIME`].
+const REJECTED_ATTEMPTS: u32 = 5;
+const REJECTED_TIME: Duration = Duration::from_secs(30);
 
-/// A server that has just begun forbids everything, until it has read who may do what. What is forbidden has to be so for so
-/// long to be believed.
+/// 403 is believed after this time: an API server that has just started rejects everything until it has
+/// loaded RBAC.
 const FORBIDDEN_TIME: Duration = Duration::from_secs(5);
-/// Until then it is asked at least so often.
+/// The longest pause until 403 is believed.
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(1);
 
-/// A server that has answered for so long that it cannot will not soon. Most are well again before that, and what was
-/// known until then is likely to be true still.
-const UNWELL_TIME: Duration = Duration::from_mins(2);
+/// 5xx makes a kind unreadable after this time. Most outages are shorter, and the cached objects are likely
+/// still true.
+const SERVER_ERROR_TIME: Duration = Duration::from_mins(2);
 
-/// What a feed does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadStep {
-    /// It lists all objects.
     List,
-    /// It watches for what has changed since this version.
+    /// From this resourceVersion on.
     Watch(ResourceVersion),
 }
 
-/// How a kind is doing, as far as reading it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadState {
-    /// It can be read.
     Readable,
-    /// The server does not answer. What was read stays in force.
+    /// The API server does not respond. The cached objects stay valid.
     Unavailable,
-    /// We may not read it.
     Forbidden,
-    /// It cannot be read, and that does not go away.
+    /// An error persists.
     Failing,
 }
 
 impl ReadState {
-    /// Whether what is known of the kind no longer holds.
+    /// Whether the cached objects are no longer valid.
     pub fn is_unreadable(self) -> bool {
         matches!(self, Self::Forbidden | Self::Failing)
     }
 }
 
-/// How a step ended: a watch in its time, or anything because of some trouble.
+/// The end of a list or watch.
 #[derive(Debug)]
 pub struct Ended {
-    /// Whether it went well for long enough that what was before no longer matters.
+    /// Whether a watch lasted long enough to reset the backoff.
     pub lived: bool,
-    /// What went wrong, if anything did.
+    /// `None` if a watch ended at its timeout.
     pub trouble: Option<ReadError>,
 }
 
 impl From<ReadError> for Ended {
-    fn from(trouble: ReadError) -> Self {
-        Self { lived: false, trouble: Some(trouble) }
+    fn from(error: ReadError) -> Self {
+        Self { lived: false, trouble: Some(error) }
     }
 }
 
-/// What follows from the end of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reaction {
-    /// How long to wait before the next step.
+    /// Before the next step.
     pub pause: Duration,
-    /// The state, if it has turned.
+    /// The new state, if it has changed.
     pub turned: Option<ReadState>,
 }
 
-/// The course of a feed.
 #[derive(Debug)]
 pub struct ListWatchPolicy {
-    /// The version up to which everything is known.
+    /// The resourceVersion of the last complete list or watch event.
     known: Option<ResourceVersion>,
-    /// The version of the last list of which a page was told, whether the rest came or not.
-    begun: Option<ResourceVersion>,
-    /// Whether all must be listed, whatever is known.
-    list: bool,
-    /// Since when lists have been older than what was told, and how many.
-    behind: Option<(Duration, u32)>,
+    /// The resourceVersion of the last list that started, complete or not.
+    started: Option<ResourceVersion>,
+    must_list: bool,
+    /// Since when lists have been stale, and how many.
+    stale: Option<(Duration, u32)>,
     backoff: Backoff,
     state: ReadState,
-    /// Since when the server has refused to answer, and how often.
-    refused: Option<(Duration, u32)>,
-    /// Since when it has answered that it cannot.
+    /// Since when requests have been rejected, and how many.
+    rejected: Option<(Duration, u32)>,
+    /// Since when requests have got 5xx.
     server_error: Option<Duration>,
-    /// Since when it has answered that it must not.
+    /// Since when requests have got 403.
     forbidden: Option<Duration>,
 }
 
 impl ListWatchPolicy {
-    /// One that begins with a list.
     pub fn new(pauses: BackoffLimits) -> Self {
         Self {
             known: None,
-            begun: None,
-            list: true,
-            behind: None,
+            started: None,
+            must_list: true,
+            stale: None,
             backoff: Backoff::new(pauses),
             state: ReadState::Readable,
-            refused: None,
+            rejected: None,
             server_error: None,
             forbidden: None,
         }
     }
 
-    /// What to do next.
     pub fn step(&self) -> ReadStep {
         match &self.known {
-            Some(version) if !self.list => ReadStep::Watch(version.clone()),
+            Some(version) if !self.must_list => ReadStep::Watch(version.clone()),
             _ => ReadStep::List,
         }
     }
 
-    /// Whether everything was listed once.
+    /// Whether a list was completed.
     pub fn has_listed(&self) -> bool {
         self.known.is_some()
     }
 
-    /// Everything must be listed once more, and what stood in the way before does not matter.
+    /// Relists, and forgets all errors.
     pub fn start_over(&mut self) {
-        self.list = true;
+        self.must_list = true;
         self.state = ReadState::Readable;
-        self.refused = None;
+        self.rejected = None;
         self.server_error = None;
         self.forbidden = None;
         self.backoff.reset();
     }
 
-    /// The first page of a list of this version has arrived. A list that is older than what was told is not to be used, unless
-    /// the cluster itself was put back, which is what this gives back. A page of a list that broke off was told, too: the
-    /// objects in it stay as they are, and a list that is older than they would mix two times.
+    /// The first page of a list has arrived. Rejects a stale list, unless the cluster was restored from a
+    /// backup; then returns true. Lists that did not complete count, too: the engine has the objects of their
+    /// pages, and an older list would mix two points in time.
     pub fn accept(&mut self, version: &ResourceVersion, now: Duration) -> Result<bool, ReadError> {
-        let mut told = self.known.iter().chain(&self.begun);
-        let is_older = told.any(|told| version.is_before(told)) && !Bug::TrustOlderList.is_planted();
+        let mut seen = self.known.iter().chain(&self.started);
+        let is_older = seen.any(|seen| version.is_before(seen)) && !Bug::TrustOlderList.is_planted();
         if is_older {
-            let (since, lists) = self.behind.get_or_insert((now, 0));
+            let (since, lists) = self.stale.get_or_insert((now, 0));
             *lists += 1;
             if *lists < RESTORED_LISTS || now.saturating_sub(*since) < RESTORED_TIME {
                 return Err(ReadError::Stale);
             }
         }
-        self.behind = None;
-        self.begun = Some(version.clone());
+        self.stale = None;
+        self.started = Some(version.clone());
         Ok(is_older)
     }
 
-    /// The list is complete. Gives the state, if it has turned.
+    /// The list is complete. Returns the new state, if it has changed.
     pub fn listed(&mut self, version: ResourceVersion) -> Option<ReadState> {
         self.known = Some(version);
-        self.list = false;
+        self.must_list = false;
         self.recover()
     }
 
-    /// A watch has begun. Gives whether to go on with it: what could not be read before is listed first.
+    /// The API server has accepted a watch. Returns whether to keep it: after [`ReadState::is_unreadable`], a
+    /// relist comes first.
     pub fn opened(&mut self) -> bool {
         if self.state.is_unreadable() {
-            self.list = true;
+            self.must_list = true;
             return false;
         }
         true
     }
 
-    /// Everything up to this version has been told.
+    /// A watch event of this resourceVersion has arrived.
     pub fn told(&mut self, version: &ResourceVersion) {
         let is_older = self.known.as_ref().is_some_and(|known| version.is_before(known));
         if !version.as_str().is_empty() && !is_older {
@@ -186,22 +178,21 @@ impl ListWatchPolicy {
         }
     }
 
-    /// A watch has shown that it is alive. Gives the state, if it has turned.
+    /// The watch works. Returns the new state, if it has changed.
     pub fn lived(&mut self) -> Option<ReadState> {
         self.backoff.reset();
         self.recover()
     }
 
-    /// A step has ended: what follows from that.
     pub fn ended(&mut self, ended: &Ended, now: Duration, random: &mut impl Rng) -> Reaction {
         let before = self.state;
         if ended.lived {
             self.lived();
         }
-        let wish = ended.trouble.as_ref().and_then(ReadError::retry_after);
-        let mut pause = self.backoff.pause_or_as_asked(wish, random);
-        if let Some(trouble) = &ended.trouble {
-            self.state = self.state_after(trouble, now);
+        let retry_after = ended.trouble.as_ref().and_then(ReadError::retry_after);
+        let mut pause = self.backoff.pause_or_as_asked(retry_after, random);
+        if let Some(error) = &ended.trouble {
+            self.state = self.state_after(error, now);
         }
         if self.forbidden.is_some() && self.state != ReadState::Forbidden {
             pause = pause.min(FORBIDDEN_PAUSE);
@@ -209,20 +200,20 @@ impl ListWatchPolicy {
         Reaction { pause, turned: (self.state != before).then_some(self.state) }
     }
 
-    fn state_after(&mut self, trouble: &ReadError, now: Duration) -> ReadState {
-        if !matches!(trouble, ReadError::Forbidden { .. }) {
+    fn state_after(&mut self, error: &ReadError, now: Duration) -> ReadState {
+        if !matches!(error, ReadError::Forbidden { .. }) {
             self.forbidden = None;
         }
-        match trouble {
+        match error {
             ReadError::Expired | ReadError::Stale => {
-                self.list = !Bug::ResumeAfterGone.is_planted();
+                self.must_list = !Bug::ResumeAfterGone.is_planted();
                 self.state
             }
-            ReadError::Forbidden { .. } if self.is_forbidden_for_good(now) => ReadState::Forbidden,
-            ReadError::NotFound { .. } | ReadError::Rejected { .. } if self.is_persistent(now) => {
+            ReadError::Forbidden { .. } if self.is_forbidden(now) => ReadState::Forbidden,
+            ReadError::NotFound { .. } | ReadError::Rejected { .. } if self.is_persistently_rejected(now) => {
                 ReadState::Failing
             }
-            ReadError::ServerError { .. } if self.is_server_error_for_long(now) => ReadState::Failing,
+            ReadError::ServerError { .. } if self.is_server_error_persistent(now) => ReadState::Failing,
             ReadError::Unavailable { .. } | ReadError::ServerError { .. }
                 if self.state == ReadState::Readable && self.backoff.failures() > 1 =>
             {
@@ -236,25 +227,23 @@ impl ListWatchPolicy {
         }
     }
 
-    /// The server has refused once more. Gives whether that is how it stays.
-    fn is_persistent(&mut self, now: Duration) -> bool {
-        let (since, times) = self.refused.get_or_insert((now, 0));
+    /// Counts a rejection.
+    fn is_persistently_rejected(&mut self, now: Duration) -> bool {
+        let (since, times) = self.rejected.get_or_insert((now, 0));
         *times += 1;
-        *times >= STUBBORN_ATTEMPTS || now.saturating_sub(*since) >= STUBBORN_TIME
+        *times >= REJECTED_ATTEMPTS || now.saturating_sub(*since) >= REJECTED_TIME
     }
 
-    /// The server has answered once more that it cannot. Gives whether it has for long.
-    fn is_server_error_for_long(&mut self, now: Duration) -> bool {
-        now.saturating_sub(*self.server_error.get_or_insert(now)) >= UNWELL_TIME
+    fn is_server_error_persistent(&mut self, now: Duration) -> bool {
+        now.saturating_sub(*self.server_error.get_or_insert(now)) >= SERVER_ERROR_TIME
     }
 
-    /// The server has answered once more that it must not. Gives whether that is to be believed.
-    fn is_forbidden_for_good(&mut self, now: Duration) -> bool {
+    fn is_forbidden(&mut self, now: Duration) -> bool {
         now.saturating_sub(*self.forbidden.get_or_insert(now)) >= FORBIDDEN_TIME
     }
 
     fn recover(&mut self) -> Option<ReadState> {
-        self.refused = None;
+        self.rejected = None;
         self.server_error = None;
         self.forbidden = None;
         let before = mem::replace(&mut self.state, ReadState::Readable);
@@ -290,7 +279,7 @@ mod tests {
         ReadStep::Watch(version(number))
     }
 
-    fn away() -> ReadError {
+    fn unavailable() -> ReadError {
         ReadError::unavailable("connection refused")
     }
 
@@ -298,24 +287,23 @@ mod tests {
         ReadError::Forbidden { why: "no".into() }
     }
 
-    /// Fails at once so many times; gives how the state turned each time.
-    fn fail(policy: &mut ListWatchPolicy, trouble: &ReadError, times: usize) -> Vec<Option<ReadState>> {
-        fail_from(policy, trouble, times, Duration::ZERO)
+    /// The changes of state by this many failures.
+    fn fail(policy: &mut ListWatchPolicy, error: &ReadError, times: usize) -> Vec<Option<ReadState>> {
+        fail_at(policy, error, times, Duration::ZERO)
     }
 
-    /// Fails so many times at this moment.
-    fn fail_from(
+    fn fail_at(
         policy: &mut ListWatchPolicy,
-        trouble: &ReadError,
+        error: &ReadError,
         times: usize,
         now: Duration,
     ) -> Vec<Option<ReadState>> {
         let mut random = StdRng::seed_from_u64(1);
-        (0..times).map(|_| policy.ended(&trouble.clone().into(), now, &mut random).turned).collect()
+        (0..times).map(|_| policy.ended(&error.clone().into(), now, &mut random).turned).collect()
     }
 
     #[test]
-    fn it_lists_once_and_then_watches_from_what_is_known() {
+    fn it_lists_once_and_then_watches_from_the_last_resource_version() {
         let mut policy = policy();
         assert_eq!(policy.step(), ReadStep::List);
         assert_eq!(policy.listed(version(5)), None);
@@ -324,117 +312,131 @@ mod tests {
         policy.told(&version(8));
         policy.told(&version(7));
         policy.told(&ResourceVersion::new(""));
-        assert_eq!(policy.step(), watch(8), "it never goes back");
+        assert_eq!(policy.step(), watch(8), "the resourceVersion never decreases");
     }
 
     #[rstest]
     #[case::expired(ReadError::Expired, ReadStep::List)]
-    #[case::away(away(), watch(5))]
+    #[case::unavailable(unavailable(), watch(5))]
     #[case::forbidden(forbidden(), watch(5))]
-    #[case::refused(ReadError::rejected("no"), watch(5))]
-    #[case::absent(ReadError::NotFound { why: "no".into() }, watch(5))]
-    fn only_what_is_lost_is_listed_again(#[case] trouble: ReadError, #[case] expected: ReadStep) {
+    #[case::rejected(ReadError::rejected("no"), watch(5))]
+    #[case::not_found(ReadError::NotFound { why: "no".into() }, watch(5))]
+    fn only_an_expired_resource_version_leads_to_a_relist(
+        #[case] error: ReadError,
+        #[case] expected: ReadStep,
+    ) {
         let mut policy = watching(5);
-        fail(&mut policy, &trouble, 3);
+        fail(&mut policy, &error, 3);
         assert_eq!(policy.step(), expected);
     }
 
     #[test]
-    fn a_server_that_is_away_is_no_reason_to_doubt_what_is_known() {
+    fn an_unavailable_server_does_not_invalidate_the_cache() {
         let mut policy = watching(5);
-        let states = fail(&mut policy, &away(), 100);
+        let states = fail(&mut policy, &unavailable(), 100);
         assert_eq!(states[..3], [None, Some(ReadState::Unavailable), None]);
-        assert!(states[3..].iter().all(Option::is_none), "it is said once");
+        assert!(states[3..].iter().all(Option::is_none), "the change is reported once");
         assert!(policy.opened());
         assert_eq!(policy.lived(), Some(ReadState::Readable));
         assert_eq!(policy.step(), watch(5));
     }
 
     #[test]
-    fn what_was_forbidden_is_listed_when_it_is_allowed() {
+    fn after_403_a_permitted_watch_leads_to_a_relist() {
         let mut policy = watching(5);
         let begun = Duration::ZERO;
-        assert_eq!(fail_from(&mut policy, &forbidden(), 3, begun), [None; 3], "a server may have just begun");
+        assert_eq!(
+            fail_at(&mut policy, &forbidden(), 3, begun),
+            [None; 3],
+            "the API server may have just started"
+        );
         let reaction = policy.ended(&forbidden().into(), begun, &mut StdRng::seed_from_u64(1));
         assert!(reaction.pause <= FORBIDDEN_PAUSE);
         let later = begun + FORBIDDEN_TIME;
-        assert_eq!(fail_from(&mut policy, &forbidden(), 2, later), [Some(ReadState::Forbidden), None]);
-        assert_eq!(policy.step(), watch(5), "a watch shows whether it still is, at less cost than a list");
+        assert_eq!(fail_at(&mut policy, &forbidden(), 2, later), [Some(ReadState::Forbidden), None]);
+        assert_eq!(policy.step(), watch(5), "a watch is a cheaper test than a list");
         assert!(!policy.opened());
         assert_eq!(policy.step(), ReadStep::List);
         assert_eq!(policy.listed(version(9)), Some(ReadState::Readable));
         assert_eq!(policy.step(), watch(9));
     }
 
-    /// Otherwise what is known without a kind would be told for a moment, though it is served.
+    /// Otherwise a status without the kind would be published for a moment.
     #[test]
-    fn what_was_never_read_is_not_forbidden_at_once_either() {
+    fn a_403_before_the_first_list_is_not_believed_at_once() {
         let (mut policy, begun) = (policy(), Duration::ZERO);
-        assert_eq!(fail_from(&mut policy, &forbidden(), 3, begun), [None; 3]);
+        assert_eq!(fail_at(&mut policy, &forbidden(), 3, begun), [None; 3]);
         assert_eq!(
-            fail_from(&mut policy, &forbidden(), 1, begun + FORBIDDEN_TIME),
+            fail_at(&mut policy, &forbidden(), 1, begun + FORBIDDEN_TIME),
             [Some(ReadState::Forbidden)]
         );
     }
 
     #[test]
-    fn a_server_that_goes_away_gives_no_rights_back() {
+    fn an_unavailable_server_does_not_end_a_403() {
         let mut policy = watching(5);
         let begun = Duration::ZERO;
-        fail_from(&mut policy, &forbidden(), 1, begun);
-        fail_from(&mut policy, &forbidden(), 1, begun + FORBIDDEN_TIME);
-        assert_eq!(fail(&mut policy, &away(), 5), [None; 5]);
-        assert!(!policy.opened(), "it is still to be listed");
+        fail_at(&mut policy, &forbidden(), 1, begun);
+        fail_at(&mut policy, &forbidden(), 1, begun + FORBIDDEN_TIME);
+        assert_eq!(fail(&mut policy, &unavailable(), 5), [None; 5]);
+        assert!(!policy.opened(), "a relist comes first");
     }
 
     #[test]
-    fn errors_that_stay_are_told() {
+    fn persistent_errors_are_reported() {
         let mut policy = policy();
         let states = fail(&mut policy, &ReadError::rejected("no"), 6);
         assert_eq!(states, [None, None, None, None, Some(ReadState::Failing), None]);
         assert_eq!(policy.listed(version(5)), Some(ReadState::Readable));
-        assert_eq!(fail(&mut policy, &ReadError::rejected("no"), 4), [None; 4], "it is counted anew");
+        assert_eq!(fail(&mut policy, &ReadError::rejected("no"), 4), [None; 4], "the count starts again");
     }
 
     #[test]
-    fn errors_that_stay_for_long_are_told_too() {
+    fn errors_that_last_are_reported() {
         let (now, mut random) = (Duration::ZERO, StdRng::seed_from_u64(1));
         let mut policy = policy();
-        let refused = ReadError::rejected("no").into();
-        assert_eq!(policy.ended(&refused, now, &mut random).turned, None);
-        assert_eq!(policy.ended(&refused, now + STUBBORN_TIME, &mut random).turned, Some(ReadState::Failing));
+        let rejected = ReadError::rejected("no").into();
+        assert_eq!(policy.ended(&rejected, now, &mut random).turned, None);
+        assert_eq!(
+            policy.ended(&rejected, now + REJECTED_TIME, &mut random).turned,
+            Some(ReadState::Failing)
+        );
     }
 
-    /// One kind whose webhook or server is down, while all others are well.
+    /// The conversion webhook or the aggregated API server of one kind is down.
     #[test]
-    fn a_kind_that_the_server_cannot_serve_for_long_is_failing() {
+    fn a_kind_with_persistent_server_errors_is_failing() {
         let (mut policy, begun, mut random) = (watching(5), Duration::ZERO, StdRng::seed_from_u64(1));
         let server_error =
             || Ended::from(ReadError::ServerError { why: "no conversion".into(), retry_after: None });
         assert_eq!(policy.ended(&server_error(), begun, &mut random).turned, None);
         assert_eq!(
-            policy.ended(&server_error(), begun + UNWELL_TIME / 2, &mut random).turned,
+            policy.ended(&server_error(), begun + SERVER_ERROR_TIME / 2, &mut random).turned,
             Some(ReadState::Unavailable)
         );
         assert_eq!(
-            policy.ended(&server_error(), begun + UNWELL_TIME, &mut random).turned,
+            policy.ended(&server_error(), begun + SERVER_ERROR_TIME, &mut random).turned,
             Some(ReadState::Failing)
         );
-        assert!(!policy.opened(), "what could not be read is listed first");
+        assert!(!policy.opened(), "a relist comes first");
         assert_eq!(policy.listed(version(6)), Some(ReadState::Readable));
-        let again = policy.ended(&server_error(), begun + 2 * UNWELL_TIME, &mut random).turned;
-        assert_eq!(again, Some(ReadState::Unavailable), "it counts anew");
+        let again = policy.ended(&server_error(), begun + 2 * SERVER_ERROR_TIME, &mut random).turned;
+        assert_eq!(again, Some(ReadState::Unavailable), "the time starts again");
     }
 
     #[test]
-    fn a_list_from_the_past_is_used_only_if_there_is_no_other() {
+    fn a_stale_list_is_accepted_only_after_a_restore() {
         let mut policy = watching(5);
         policy.start_over();
         let mut now = Duration::ZERO;
         for _ in 0..10 {
             assert_eq!(policy.accept(&version(4), now), Err(ReadError::Stale));
         }
-        assert_eq!(policy.accept(&version(5), now + RESTORED_TIME), Ok(false), "it has caught up");
+        assert_eq!(
+            policy.accept(&version(5), now + RESTORED_TIME),
+            Ok(false),
+            "the API server has caught up"
+        );
         for _ in 0..4 {
             now += RESTORED_TIME;
             assert_eq!(policy.accept(&version(4), now), Err(ReadError::Stale));
@@ -445,10 +447,10 @@ mod tests {
     }
 
     #[test]
-    fn a_list_older_than_one_that_broke_off_is_not_used() {
+    fn a_list_older_than_an_incomplete_one_is_stale() {
         let (mut policy, now) = (policy(), Duration::ZERO);
         assert_eq!(policy.accept(&version(23), now), Ok(false));
-        fail_from(&mut policy, &ReadError::rejected("no second page"), 1, now);
+        fail_at(&mut policy, &ReadError::rejected("no second page"), 1, now);
         assert_eq!(policy.accept(&version(13), now), Err(ReadError::Stale));
         assert_eq!(policy.accept(&version(23), now), Ok(false));
         policy.listed(version(23));
@@ -456,16 +458,20 @@ mod tests {
     }
 
     #[test]
-    fn the_first_attempt_after_a_good_watch_is_at_once() {
+    fn the_first_retry_after_a_working_watch_is_immediate() {
         let (now, mut random) = (Duration::ZERO, StdRng::seed_from_u64(1));
         let mut policy = watching(5);
-        let mut pause = |policy: &mut ListWatchPolicy, lived, trouble| {
-            policy.ended(&Ended { lived, trouble }, now, &mut random).pause
+        let mut pause = |policy: &mut ListWatchPolicy, lived, error| {
+            policy.ended(&Ended { lived, trouble: error }, now, &mut random).pause
         };
         assert_eq!(pause(&mut policy, false, None), Duration::ZERO);
         assert_ne!(pause(&mut policy, false, None), Duration::ZERO);
         policy.listed(version(6));
-        assert_ne!(pause(&mut policy, false, None), Duration::ZERO, "a list alone proves little");
+        assert_ne!(
+            pause(&mut policy, false, None),
+            Duration::ZERO,
+            "a list alone does not reset the backoff"
+        );
         assert_eq!(pause(&mut policy, true, None), Duration::ZERO);
         assert_ne!(pause(&mut policy, false, Some(ReadError::Expired)), Duration::ZERO);
         policy.lived();
@@ -475,17 +481,17 @@ mod tests {
     }
 
     #[test]
-    fn what_was_in_the_way_does_not_matter_after_a_new_start() {
+    fn starting_over_forgets_errors() {
         let mut policy = watching(5);
         let begun = Duration::ZERO;
-        fail_from(&mut policy, &forbidden(), 1, begun);
-        fail_from(&mut policy, &forbidden(), 1, begun + FORBIDDEN_TIME);
+        fail_at(&mut policy, &forbidden(), 1, begun);
+        fail_at(&mut policy, &forbidden(), 1, begun + FORBIDDEN_TIME);
         policy.start_over();
         assert_eq!(policy.step(), ReadStep::List);
         let later = begun + FORBIDDEN_TIME * 2;
-        assert_eq!(fail_from(&mut policy, &forbidden(), 1, later), [None]);
+        assert_eq!(fail_at(&mut policy, &forbidden(), 1, later), [None]);
         assert_eq!(
-            fail_from(&mut policy, &forbidden(), 1, later + FORBIDDEN_TIME),
+            fail_at(&mut policy, &forbidden(), 1, later + FORBIDDEN_TIME),
             [Some(ReadState::Forbidden)]
         );
     }

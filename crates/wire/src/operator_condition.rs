@@ -1,9 +1,8 @@
-//! OLM's OperatorCondition, in which an operator tells whether it may be upgraded now: what is to stand there, and how it
-//! gets there.
+//! The condition `Upgradeable` in OLM's OperatorCondition.
 //!
-//! OLM asks before it upgrades an operator, and only `Upgradeable` False stands in its way. Since version 2 of that API,
-//! operators write into the spec, and OLM itself copies it into the status. It grants an operator `get`, `update` and
-//! `patch` on its own OperatorCondition, so that nobody can watch it: it is looked at before it is written.
+//! OLM does not upgrade an operator while `Upgradeable` is False. Since version v2 of the API, operators
+//! write conditions into the spec, and OLM copies them into the status. OLM grants an operator `get`,
+//! `update` and `patch` on its own OperatorCondition, but not `watch`: each write is preceded by a read.
 
 use std::fmt;
 
@@ -17,15 +16,15 @@ use serde_json::{Value, json};
 
 use crate::{api_error::ApiError, read_error::ReadError, verb::Verb};
 
-/// How often it is tried where others write at the same moment.
+/// The attempts on conflicts with other writers.
 const TRIES: u8 = 5;
 
-/// An OperatorCondition, by where it is.
+/// The name of an OperatorCondition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorCondition {
-    /// Its namespace, which is the operator's.
+    /// The namespace of the operator.
     pub namespace: String,
-    /// Its name, which is that of the operator's ClusterServiceVersion.
+    /// The name of the operator's ClusterServiceVersion.
     pub name: String,
 }
 
@@ -41,57 +40,55 @@ impl OperatorCondition {
         format!("/apis/operators.coreos.com/v2/namespaces/{namespace}/operatorconditions/{name}")
     }
 
-    /// What went wrong, and the way out if anybody knows.
-    pub fn explain(&self, trouble: &ReadError) -> String {
-        match trouble {
+    /// The error message, with the way out where it is known.
+    pub fn explain(&self, error: &ReadError) -> String {
+        match error {
             ReadError::Forbidden { .. } => format!(
-                "Bellwether may not get and patch it: grant it the verbs get and patch on operatorconditions in the API group \
-                 operators.coreos.com in namespace {}, as OLM does for the service accounts of an operator",
-                self.namespace
+                "cannot get or patch operatorconditions in namespace {namespace}: forbidden. Grant Bellwether the verbs \
+                 get and patch on operatorconditions in the API group operators.coreos.com, as OLM does for the service \
+                 accounts of an operator",
+                namespace = self.namespace
             ),
-            ReadError::NotFound { .. } => {
-                "there is none: see that OLM is installed, and that --olm-operator-condition names what \
-                                       it calls the operator's ClusterServiceVersion"
-                    .to_owned()
-            }
+            ReadError::NotFound { .. } => format!(
+                "OperatorCondition {} not found in namespace {}. Check that OLM is installed, and that \
+                 --olm-operator-condition names the operator's ClusterServiceVersion",
+                self.name, self.namespace
+            ),
             other => other.to_string(),
         }
     }
 }
 
-/// What OLM is to be told, by what is known of a Rollup. Nothing as long as nobody can tell: what was said before stays.
-pub fn upgradeable(insight: &GroupStatus, rollup: &str) -> Option<Statement> {
-    match insight {
+/// `Upgradeable` for OLM, from the status of a Rollup. `None` while that is unknown: the condition stays as
+/// it is.
+pub fn upgradeable(status: &GroupStatus, rollup: &str) -> Option<Statement> {
+    match status {
         GroupStatus::Unknown(_) | GroupStatus::Silent { .. } => None,
         GroupStatus::NotFound => Some(Statement::new(
             ConditionStatus::Unknown,
             reasons::ROLLUP_NOT_FOUND,
-            format!("There is no Rollup {rollup}: create it, or name another one with --olm-rollup"),
+            format!("Rollup/{rollup} not found. Create it, or set --olm-rollup to another Rollup."),
         )),
         GroupStatus::Known(summary) => Some(summary.condition(UPGRADEABLE).cloned().unwrap_or_else(|| {
             Statement::new(
                 ConditionStatus::Unknown,
                 reasons::UPGRADEABLE_NOT_ENABLED,
-                format!("Rollup {rollup} does not roll up Upgradeable: set its spec.upgradeable to true"),
+                format!("Rollup/{rollup} does not report Upgradeable. Set its spec.upgradeable to true."),
             )
         })),
     }
 }
 
-/// How an attempt ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpkeepOutcome {
-    /// It says what it should, and did so before.
     Unchanged,
-    /// It does now.
     Written,
 }
 
-/// One attempt to have an OperatorCondition say what it should: look, compare, write, and look again where somebody else
-/// was quicker.
+/// One attempt to set `Upgradeable`: read, compare, write; on a conflict, read again.
 #[derive(Clone, Debug)]
 pub struct Upkeep {
-    place: OperatorCondition,
+    target: OperatorCondition,
     wanted: Statement,
     next: UpkeepStep,
     tries_left: u8,
@@ -99,11 +96,11 @@ pub struct Upkeep {
 
 #[derive(Clone, Debug)]
 enum UpkeepStep {
-    Look,
+    Read,
     Write(Value),
 }
 
-/// What is read of an OperatorCondition. What others wrote is kept as it is.
+/// Conditions are kept as JSON, so that those of other writers are written back unchanged.
 #[derive(Deserialize)]
 struct StoredOperatorCondition {
     metadata: OperatorConditionMetadata,
@@ -124,22 +121,20 @@ struct Spec {
 }
 
 impl Upkeep {
-    /// So that this one says this.
-    pub fn new(place: OperatorCondition, wanted: Statement) -> Self {
-        Self { place, wanted, next: UpkeepStep::Look, tries_left: TRIES }
+    pub fn new(target: OperatorCondition, wanted: Statement) -> Self {
+        Self { target, wanted, next: UpkeepStep::Read, tries_left: TRIES }
     }
 
-    /// What to ask next.
     pub fn request(&self) -> Result<Request<Vec<u8>>, ReadError> {
-        let path = self.place.path();
+        let path = self.target.path();
         let request = match &self.next {
-            UpkeepStep::Look => Verb::Get.request(&path, Vec::new()),
+            UpkeepStep::Read => Verb::Get.request(&path, Vec::new()),
             UpkeepStep::Write(change) => Verb::MergePatch.request(&path, change.to_string().into_bytes()),
         };
-        request.map_err(|error| ReadError::rejected(format!("no request can be made of it: {error}")))
+        request.map_err(|error| ReadError::rejected(format!("cannot build the request: {error}")))
     }
 
-    /// Takes in the answer. Gives how it ended; if it has not, there is more to ask.
+    /// Returns the result, or `None` if another request follows.
     pub fn answered(
         &mut self,
         parts: &Parts,
@@ -149,7 +144,7 @@ impl Upkeep {
         let is_write = matches!(self.next, UpkeepStep::Write(_));
         if let Err(error) = ApiError::check(parts, body) {
             if is_write && error.code == StatusCode::CONFLICT && self.tries_left > 0 {
-                self.next = UpkeepStep::Look;
+                self.next = UpkeepStep::Read;
                 return None;
             }
             return Some(Err(error.into()));
@@ -158,10 +153,10 @@ impl Upkeep {
             return Some(Ok(UpkeepOutcome::Written));
         }
         let Ok(stored) = serde_json::from_slice::<StoredOperatorCondition>(body) else {
-            return Some(Err(ReadError::rejected("what the API server answers is no OperatorCondition")));
+            return Some(Err(ReadError::rejected("the response is not an OperatorCondition")));
         };
         let conditions = stored.spec.conditions.unwrap_or_default();
-        let Some(conditions) = put_right(&conditions, &self.wanted, now) else {
+        let Some(conditions) = update_conditions(&conditions, &self.wanted, now) else {
             return Some(Ok(UpkeepOutcome::Unchanged));
         };
         self.tries_left = self.tries_left.saturating_sub(1);
@@ -173,18 +168,18 @@ impl Upkeep {
     }
 }
 
-/// The conditions with what is wanted among them; nothing if they say it already. What others wrote stays as and where it
-/// is, and so does the time of the last transition as long as the status does.
-fn put_right(stored: &[Value], wanted: &Statement, now: Timestamp) -> Option<Vec<Value>> {
-    // As Kubernetes allows it: in its limits, and in whole seconds.
+/// The conditions with `wanted` among them; `None` if nothing changes. Conditions of other writers keep their
+/// content and place. `lastTransitionTime` changes only with the status.
+fn update_conditions(stored: &[Value], wanted: &Statement, now: Timestamp) -> Option<Vec<Value>> {
+    // Within the limits of Kubernetes, and with times in whole seconds.
     let next = Condition::next(None, UPGRADEABLE, wanted.clone(), None, now);
     let status = next.status.name();
-    let before = stored.iter().find(|condition| kind(condition) == UPGRADEABLE);
+    let before = stored.iter().find(|condition| type_of(condition) == UPGRADEABLE);
     let has_status = |condition: &&Value| condition["status"] == status;
-    let is_so = |condition: &Value| {
+    let is_unchanged = |condition: &Value| {
         has_status(&condition) && condition["reason"] == *next.reason && condition["message"] == *next.message
     };
-    if before.is_some_and(is_so) {
+    if before.is_some_and(is_unchanged) {
         return None;
     }
     let since = before.filter(has_status).and_then(|condition| condition["lastTransitionTime"].as_str());
@@ -196,10 +191,10 @@ fn put_right(stored: &[Value], wanted: &Statement, now: Timestamp) -> Option<Vec
         "message": next.message,
         "lastTransitionTime": since,
     });
-    Some(put_in_place(stored, [ours], kind, |kind| kind == UPGRADEABLE))
+    Some(put_in_place(stored, [ours], type_of, |type_| type_ == UPGRADEABLE))
 }
 
-fn kind(condition: &Value) -> &str {
+fn type_of(condition: &Value) -> &str {
     condition["type"].as_str().unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong between a cluster and us.
+//! Errors of lists, watches and discovery.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,60 +7,38 @@ use bellwether_model::text::one_line;
 
 use crate::api_error::{ApiError, ErrorClass};
 
-/// How much of an error's text is kept.
+/// Longer texts are cut, in bytes.
 const LONGEST: usize = 256;
 
-/// Why an attempt to read something ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// The version from which we wanted to go on is no longer there.
+    /// 410 Gone: the resourceVersion or the continue token has expired. A relist follows.
     Expired,
-    /// There is nothing at this path.
-    NotFound {
-        /// In the server's words.
-        why: Arc<str>,
-    },
-    /// We may not.
-    Forbidden {
-        /// In the server's words.
-        why: Arc<str>,
-    },
-    /// The server does not answer, or not now. It is no fault of the kind that we read.
-    Unavailable {
-        /// In whoever's words.
-        why: Arc<str>,
-        /// When it wants to be asked again.
-        retry_after: Option<Duration>,
-    },
-    /// The server answers that it cannot. That may be all of it for a while, or this kind for good: the webhook that
-    /// converts it is down, or the server behind it is.
-    ServerError {
-        /// In the server's words.
-        why: Arc<str>,
-        /// When it wants to be asked again.
-        retry_after: Option<Duration>,
-    },
-    /// The server answers, but not with what we asked for.
-    Rejected {
-        /// In the server's words, or in ours.
-        why: Arc<str>,
-    },
-    /// The answer is older than what is known already.
+    /// 404.
+    NotFound { why: Arc<str> },
+    /// 403.
+    Forbidden { why: Arc<str> },
+    /// The API server does not respond, or is overloaded. Nothing is wrong with the kind.
+    Unavailable { why: Arc<str>, retry_after: Option<Duration> },
+    /// 5xx. The whole API server may be down for a while, or this kind for good: its conversion webhook or
+    /// its aggregated API server is down.
+    ServerError { why: Arc<str>, retry_after: Option<Duration> },
+    /// Any other error response, or a response that cannot be decoded.
+    Rejected { why: Arc<str> },
+    /// The list has an older resourceVersion than one that was seen before.
     Stale,
 }
 
 impl ReadError {
-    /// The server cannot be reached, or has stopped in the middle of a sentence.
+    /// The API server cannot be reached, or the connection broke.
     pub fn unavailable(why: impl AsRef<str>) -> Self {
         Self::Unavailable { why: short(why.as_ref()), retry_after: None }
     }
 
-    /// The server has answered, and the answer is of no use.
     pub fn rejected(why: impl AsRef<str>) -> Self {
         Self::Rejected { why: short(why.as_ref()) }
     }
 
-    /// When the server wants to be asked again, if it said so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable { retry_after, .. } | Self::ServerError { retry_after, .. } => *retry_after,
@@ -72,7 +50,7 @@ impl ReadError {
         }
     }
 
-    /// What it says of the kind whose objects were asked for; nothing if the fault is not the kind's.
+    /// Why the kind cannot be read; `None` if the API server, not the kind, is at fault.
     pub fn unreadable(&self, resource: &Arc<str>) -> Option<Unreadable> {
         match self {
             Self::Unavailable { .. } => None,
@@ -96,7 +74,7 @@ impl From<ApiError> for ReadError {
                 Self::Forbidden { why }
             }
             ErrorClass::Busy => Self::Unavailable { why, retry_after },
-            // Also that a list is too large for etcd to send: it may be smaller another time.
+            // Includes a list that exceeds the limit of etcd: it may be shorter next time.
             _ if error.code.is_server_error() => Self::ServerError { why, retry_after },
             _ => Self::Rejected { why },
         }
@@ -106,8 +84,8 @@ impl From<ApiError> for ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Expired => f.write_str("the version has expired"),
-            Self::Stale => f.write_str("the API server is behind what is known already"),
+            Self::Expired => f.write_str("the resourceVersion has expired"),
+            Self::Stale => f.write_str("the list is stale: it is older than objects seen before"),
             Self::NotFound { why }
             | Self::Forbidden { why }
             | Self::Unavailable { why, .. }
@@ -117,7 +95,6 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// Text from a cluster, on one line and not too long.
 fn short(text: &str) -> Arc<str> {
     one_line(text.trim(), LONGEST).into()
 }
@@ -129,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    fn answered(code: u16, body: &[u8]) -> ReadError {
+    fn response(code: u16, body: &[u8]) -> ReadError {
         let code = StatusCode::from_u16(code).expect("a status code");
         let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("7"))]);
         ApiError::read(code, &headers, body).into()
@@ -144,36 +121,34 @@ mod tests {
     #[case(429, ReadError::Unavailable { why: "it".into(), retry_after: Some(Duration::from_secs(7)) })]
     #[case(500, ReadError::ServerError { why: "it".into(), retry_after: Some(Duration::from_secs(7)) })]
     #[case(503, ReadError::ServerError { why: "it".into(), retry_after: Some(Duration::from_secs(7)) })]
-    fn codes_have_a_meaning(#[case] code: u16, #[case] expected: ReadError) {
-        assert_eq!(answered(code, br#"{"kind":"Status","message":"it"}"#), expected);
+    fn each_status_code_has_its_error(#[case] code: u16, #[case] expected: ReadError) {
+        assert_eq!(response(code, br#"{"kind":"Status","message":"it"}"#), expected);
     }
 
     #[rstest]
     #[case::no_body(b"", "the API server answers 405 Method Not Allowed")]
-    #[case::a_page(b"<html>", "the API server answers 405 Method Not Allowed")]
+    #[case::html(b"<html>", "the API server answers 405 Method Not Allowed")]
     #[case::two_lines(br#"{"message":" one\ntwo "}"#, "one two")]
-    fn there_is_always_a_reason(#[case] body: &[u8], #[case] why: &str) {
-        assert_eq!(answered(405, body), ReadError::Rejected { why: why.into() });
+    fn there_is_always_a_message(#[case] body: &[u8], #[case] why: &str) {
+        assert_eq!(response(405, body), ReadError::Rejected { why: why.into() });
     }
 
     #[rstest]
     #[case::busy(429, None)]
     #[case::forbidden(403, Some(Unreadable::Forbidden { resource: "widgets".into() }))]
-    #[case::absent(404, Some(Unreadable::Failing { why: "it".into() }))]
+    #[case::not_found(404, Some(Unreadable::Failing { why: "it".into() }))]
     #[case::server_error(500, Some(Unreadable::Failing { why: "it".into() }))]
-    #[case::refused(400, Some(Unreadable::Failing { why: "it".into() }))]
-    fn only_what_the_kind_is_to_blame_for_makes_it_unreadable(
+    #[case::rejected(400, Some(Unreadable::Failing { why: "it".into() }))]
+    fn an_overloaded_server_does_not_make_a_kind_unreadable(
         #[case] code: u16,
         #[case] expected: Option<Unreadable>,
     ) {
-        assert_eq!(answered(code, br#"{"message":"it"}"#).unreadable(&"widgets".into()), expected);
+        assert_eq!(response(code, br#"{"message":"it"}"#).unreadable(&"widgets".into()), expected);
     }
 
     #[test]
-    fn long_reasons_are_cut() {
-        let ReadError::Rejected { why } = ReadError::rejected("ä".repeat(1000)) else {
-            panic!("it is refused")
-        };
+    fn long_messages_are_cut() {
+        let ReadError::Rejected { why } = ReadError::rejected("ä".repeat(1000)) else { panic!("rejected") };
         assert!(why.len() <= LONGEST && why.ends_with("ä…"), "{why}");
     }
 }

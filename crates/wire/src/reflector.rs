@@ -1,7 +1,7 @@
-//! Follows a kind: lists its objects, watches them, and says what there is to tell, through whatever goes wrong.
+//! Lists and watches one kind, and queues the events for the engine.
 //!
-//! A [`Reflector`] asks nobody itself. It says what to do next, is told what came of it, and keeps what is to be told until
-//! somebody takes it.
+//! A [`Reflector`] performs no I/O. The caller executes [`Reflector::next`], reports the result, and takes
+//! the events.
 
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
@@ -16,100 +16,90 @@ use crate::{
     read_error::ReadError,
 };
 
-/// What a follower wants done next.
+/// What the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Say whether the cluster serves the kind, now and whenever that changes: [`discovered`](Follower::found).
+    /// Call [`Reflector::discovered`] now, and whenever the served kinds change.
     Discover,
-    /// Ask which kinds there are once more, and then say so.
+    /// Run discovery again, then call [`Reflector::discovered`].
     Rediscover,
-    /// Ask for a page of the list: [`page`](Follower::page).
+    /// Request a list page, then call [`Reflector::page`].
     List {
-        /// The path.
         path: String,
-        /// How to ask for this page, if it is not the first.
+        /// The continue token; `None` for the first page.
         rest: Option<String>,
     },
-    /// Watch: [`opened`](Follower::opened), then [`line`](Follower::line) by line, then [`ended`](Follower::ended). All
-    /// the while, say if the kind is served in another way.
-    Watch {
-        /// The path.
-        path: String,
-        /// What has changed since this version is to be told.
-        since: ResourceVersion,
-    },
-    /// Wait for so long: [`slept`](Follower::rested).
+    /// Watch: call [`Reflector::opened`], [`Reflector::line`] for each line, and [`Reflector::ended`]. Call
+    /// [`Reflector::discovered`] when the served kinds change meanwhile.
+    Watch { path: String, since: ResourceVersion },
+    /// Wait, then call [`Reflector::slept`].
     Sleep(Duration),
 }
 
-/// Whether a cluster serves a kind.
+/// The result of discovery for one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Discovered {
-    /// It has not said so yet.
+    /// Discovery has not completed yet.
     Unknown,
-    /// It does, in this way.
     Served(Served),
-    /// A part of the kind's group does not answer, so nobody can tell.
+    /// The API server of the kind's group did not respond to discovery.
     Unavailable,
-    /// It does not.
     NotServed,
 }
 
-/// What was in a line or in a page.
+/// The content of a list page or of a watch line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// How much was understood.
+    /// The number of decoded objects and events.
     pub read: usize,
-    /// How many objects were none.
-    pub nonsense: usize,
-    /// Whether the server has spoken of its own accord.
+    /// The number of malformed objects.
+    pub malformed: usize,
     pub bookmark: bool,
-    /// Whether nothing came of it.
     pub failed: bool,
 }
 
-/// Follows one kind.
 pub struct Reflector {
     kind: GroupKind,
-    /// The one namespace that is read.
+    /// `None` for all namespaces.
     namespace: Option<String>,
     lens: Arc<Lens>,
     policy: ListWatchPolicy,
-    said: Reported,
-    /// How the kind is read, once it is.
-    reads: Option<(Served, EventDecoder)>,
+    reported: Reported,
+    /// The version that is read, and its decoder.
+    reading: Option<(Served, EventDecoder)>,
     stage: Stage,
     events: VecDeque<FeedEvent>,
     random: SmallRng,
 }
 
-/// What was last said of the kind as a whole.
+/// The last event about the kind as a whole.
 #[derive(Debug, PartialEq, Eq)]
 enum Reported {
     Nothing,
     Served(Served),
     NotServed,
-    /// It cannot be read, or nobody knows whether it is served.
+    /// The kind cannot be read, or discovery cannot tell whether it is served.
     Unreadable,
 }
 
-/// Where it is in its work.
 #[derive(Debug)]
 enum Stage {
-    /// It is to be found out whether the kind is served.
     Discovering,
-    /// It is read, as the course has it.
+    /// The policy decides whether to list or to watch.
     Reading,
-    /// A list has begun: its version, and how to ask for the rest.
+    /// Between two list pages: the resourceVersion of the list, and the continue token.
     Listing(ResourceVersion, String),
-    /// There was nothing where the kind should be: perhaps it is not served any more.
+    /// A request got 404: the kind may not be served any more.
     Rediscovering(Ended),
-    /// Something went wrong. Whether the kind is still served is looked at first after that, or not.
-    Sleeping { pause: Duration, find: bool },
+    /// Backoff after an error. With `rediscover`, discovery is consulted first after it.
+    Sleeping {
+        pause: Duration,
+        rediscover: bool,
+    },
 }
 
 impl Reflector {
-    /// One that knows nothing of the kind. The seed is for the pauses, so that not all pause alike.
+    /// `seed` is for the jitter of the backoff.
     pub fn new(
         kind: GroupKind,
         namespace: Option<String>,
@@ -122,50 +112,46 @@ impl Reflector {
             namespace,
             lens,
             policy: ListWatchPolicy::new(pauses),
-            said: Reported::Nothing,
-            reads: None,
+            reported: Reported::Nothing,
+            reading: None,
             stage: Stage::Discovering,
             events: VecDeque::new(),
             random: SmallRng::seed_from_u64(seed),
         }
     }
 
-    /// The kind.
     pub fn kind(&self) -> &GroupKind {
         &self.kind
     }
 
-    /// Whether there is something to tell. It stays until it is [taken](Self::take).
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// Takes what is to be told next.
     pub fn take(&mut self) -> Option<FeedEvent> {
         let next = self.events.pop_front();
         if self.events.is_empty() {
-            // A page takes room for hundreds, and most of the time there is nothing.
+            // Frees the memory of a list page: most of the time the queue is empty.
             self.events = VecDeque::new();
         }
         next
     }
 
-    /// Whether everything was listed once.
+    /// Whether a list was completed.
     pub fn has_listed(&self) -> bool {
         self.policy.has_listed()
     }
 
-    /// Everything is to be listed once more, through another lens.
+    /// Relists with another lens.
     pub fn set_lens(&mut self, lens: Arc<Lens>) {
         self.lens = lens;
         self.policy.start_over();
         self.stage = Stage::Discovering;
     }
 
-    /// What to do next.
     pub fn next(&self) -> Action {
         let path = || {
-            let served = self.reads.as_ref().map(|(served, _)| served);
+            let served = self.reading.as_ref().map(|(served, _)| served);
             served.map(|served| served.path(&self.kind.group, self.namespace.as_deref(), None))
         };
         match (&self.stage, path()) {
@@ -180,114 +166,113 @@ impl Reflector {
         }
     }
 
-    /// The cluster serves the kind so, or not. Gives whether there is something else to do next now.
+    /// Takes in the result of discovery. Returns whether [`next`](Self::next) has changed.
     pub fn discovered(&mut self, discovered: &Discovered, now: Now) -> bool {
-        let reads = self.reads.as_ref().map(|(served, _)| served);
-        let is_as_before = matches!(discovered, Discovered::Served(served) if Some(served) == reads);
+        let reading = self.reading.as_ref().map(|(served, _)| served);
+        let is_unchanged = matches!(discovered, Discovered::Served(served) if Some(served) == reading);
         match &mut self.stage {
             Stage::Discovering => {
-                self.find(discovered);
+                self.apply_discovery(discovered);
                 !matches!(self.stage, Stage::Discovering)
             }
             Stage::Rediscovering(ended) => {
                 let ended = mem::replace(ended, Ended { lived: false, trouble: None });
-                if is_as_before {
-                    self.react(&ended, true, now);
+                if is_unchanged {
+                    self.back_off(&ended, true, now);
                 } else {
                     self.stage = Stage::Discovering;
-                    self.find(discovered);
+                    self.apply_discovery(discovered);
                 }
                 true
             }
-            // That it is missing is not enough: if it is really gone, the API server ends the watch, and otherwise there is
-            // no reason to.
-            Stage::Reading if matches!(discovered, Discovered::Served(_)) && !is_as_before => {
+            // `NotServed` does not end a watch: if the kind is really gone, the API server ends it.
+            Stage::Reading if matches!(discovered, Discovered::Served(_)) && !is_unchanged => {
                 self.stage = Stage::Discovering;
-                self.find(discovered);
+                self.apply_discovery(discovered);
                 true
             }
             Stage::Reading | Stage::Listing(..) | Stage::Sleeping { .. } => false,
         }
     }
 
-    fn find(&mut self, discovered: &Discovered) {
+    fn apply_discovery(&mut self, discovered: &Discovered) {
         let kind = &self.kind;
         match discovered {
             Discovered::Served(served) => {
-                if !matches!(&self.said, Reported::Served(before) if looks_alike(before, served)) {
-                    info!("the cluster serves {kind} in version {}", served.version);
-                    let is_read = self.reads.as_ref().is_some_and(|(before, _)| looks_alike(before, served));
-                    // What stood in the way of reading it so stands there still, for all that is known.
-                    if !is_read || self.said != Reported::Unreadable {
+                if !matches!(&self.reported, Reported::Served(before) if decode_alike(before, served)) {
+                    info!(%kind, version = %served.version, "kind is served");
+                    let is_read =
+                        self.reading.as_ref().is_some_and(|(before, _)| decode_alike(before, served));
+                    // The cause of `Unreadable` may persist: the backoff goes on if nothing has changed.
+                    if !is_read || self.reported != Reported::Unreadable {
                         self.policy.start_over();
                     }
                 }
                 self.report_served(served);
-                self.reads = Some((served.clone(), EventDecoder::new(Arc::clone(&self.lens), served)));
+                self.reading = Some((served.clone(), EventDecoder::new(Arc::clone(&self.lens), served)));
                 self.stage = Stage::Reading;
             }
-            Discovered::Unavailable if self.said != Reported::Unreadable => {
-                let why = "the server of its API group does not answer";
-                warn!("{kind} cannot be read: {why}; it is tried again");
+            Discovered::Unavailable if self.reported != Reported::Unreadable => {
+                let why = "the aggregated API server does not respond";
+                warn!(%kind, error = why, "cannot read kind: retrying");
                 self.report_unserved(Unreadable::Failing { why: why.into() }, Reported::Unreadable);
             }
-            Discovered::NotServed if self.said != Reported::NotServed => {
-                info!("the cluster does not serve {kind}, which is followed as soon as it does");
+            Discovered::NotServed if self.reported != Reported::NotServed => {
+                info!(%kind, "kind is not served: waiting for it");
                 self.report_unserved(Unreadable::NotServed, Reported::NotServed);
             }
             Discovered::Unavailable | Discovered::NotServed | Discovered::Unknown => {}
         }
     }
 
-    fn report_unserved(&mut self, why: Unreadable, said: Reported) {
+    fn report_unserved(&mut self, why: Unreadable, reported: Reported) {
         self.events.push_back(FeedEvent::Unreadable(why));
-        self.said = said;
+        self.reported = reported;
         self.policy.start_over();
     }
 
     fn report_served(&mut self, served: &Served) {
-        if !matches!(&self.said, Reported::Served(before) if before == served) {
+        if !matches!(&self.reported, Reported::Served(before) if before == served) {
             self.events.push_back(FeedEvent::Served(served.clone()));
-            self.said = Reported::Served(served.clone());
+            self.reported = Reported::Served(served.clone());
         }
     }
 
-    /// A page of the list has come, or has not.
-    pub fn page(&mut self, answer: Result<&[u8], ReadError>, now: Now) -> Received {
-        match answer.and_then(|page| self.read_page(page, now)) {
-            Ok(heard) => heard,
-            Err(trouble) => {
-                self.ended(trouble.into(), now);
+    pub fn page(&mut self, response: Result<&[u8], ReadError>, now: Now) -> Received {
+        match response.and_then(|page| self.read_page(page, now)) {
+            Ok(received) => received,
+            Err(error) => {
+                self.ended(error.into(), now);
                 Received { failed: true, ..Received::default() }
             }
         }
     }
 
     fn read_page(&mut self, page: &[u8], now: Now) -> Result<Received, ReadError> {
-        let Some((served, decoder)) = &self.reads else { return Ok(Received::default()) };
+        let Some((served, decoder)) = &self.reading else { return Ok(Received::default()) };
         let page = decoder.page(page, now.time);
-        let page = page.map_err(|error| ReadError::rejected(format!("a list cannot be read: {error}")))?;
+        let page = page.map_err(|error| ReadError::rejected(format!("cannot decode the list: {error}")))?;
         let version = if let Stage::Listing(version, _) = &self.stage {
             version.clone()
         } else {
             let version = ResourceVersion::new(&page.version);
-            let was_put_back = self.policy.accept(&version, now.passed)?;
+            let was_restored = self.policy.accept(&version, now.passed)?;
             let served = served.clone();
             self.report_served(&served);
-            if was_put_back {
+            if was_restored {
                 self.events.push_back(FeedEvent::Restored);
             }
             self.events.push_back(FeedEvent::ListStarted);
             version
         };
-        let mut heard = Received::default();
+        let mut received = Received::default();
         for item in page.items {
             match item {
                 Some((name, seen)) => {
-                    heard.read += 1;
+                    received.read += 1;
                     self.events.push_back(FeedEvent::Applied(name, seen));
                 }
-                None => heard.nonsense += self.skip_malformed(),
+                None => received.malformed += self.log_malformed(),
             }
         }
         self.stage = if let Some(rest) = page.rest {
@@ -298,21 +283,21 @@ impl Reflector {
             self.log_recovery(turned);
             Stage::Reading
         };
-        Ok(heard)
+        Ok(received)
     }
 
-    /// A watch has begun. Gives whether to go on with it.
+    /// The API server has accepted the watch. Returns whether to keep it.
     pub fn opened(&mut self) -> bool {
         self.policy.opened()
     }
 
-    /// A line of the watch.
     pub fn line(&mut self, line: &[u8], now: Now) -> Result<Received, ReadError> {
-        let Some((_, decoder)) = &self.reads else { return Ok(Received::default()) };
-        let told = decoder.event(line, now.time);
-        let told = told.map_err(|error| ReadError::rejected(format!("an event cannot be read: {error}")))?;
-        let mut heard = Received { read: 1, ..Received::default() };
-        let version = match told {
+        let Some((_, decoder)) = &self.reading else { return Ok(Received::default()) };
+        let event = decoder.event(line, now.time);
+        let event =
+            event.map_err(|error| ReadError::rejected(format!("cannot decode a watch event: {error}")))?;
+        let mut received = Received { read: 1, ..Received::default() };
+        let version = match event {
             WatchEvent::Applied(name, seen) => {
                 let version = seen.facts.version.clone();
                 self.events.push_back(FeedEvent::Applied(name, seen));
@@ -323,87 +308,86 @@ impl Reflector {
                 version
             }
             WatchEvent::Bookmark(version) => {
-                heard.bookmark = true;
+                received.bookmark = true;
                 version
             }
-            WatchEvent::Error(trouble) => return Err(trouble),
+            WatchEvent::Error(error) => return Err(error),
             WatchEvent::Malformed => {
-                return Ok(Received { nonsense: self.skip_malformed(), ..Received::default() });
+                return Ok(Received { malformed: self.log_malformed(), ..Received::default() });
             }
         };
         self.policy.told(&version);
         let turned = self.policy.lived();
         self.log_recovery(turned);
-        Ok(heard)
+        Ok(received)
     }
 
-    /// A watch has ended, or what was asked went wrong.
+    /// A watch has ended, or a request failed.
     pub fn ended(&mut self, ended: Ended, now: Now) {
         if matches!(ended.trouble, Some(ReadError::NotFound { .. })) {
             self.stage = Stage::Rediscovering(ended);
         } else {
-            self.react(&ended, false, now);
+            self.back_off(&ended, false, now);
         }
     }
 
-    /// It has waited for as long as it wished.
+    /// The pause of [`Action::Sleep`] is over.
     pub fn slept(&mut self) {
-        if let Stage::Sleeping { find, .. } = self.stage {
-            self.stage = if find { Stage::Discovering } else { Stage::Reading };
+        if let Stage::Sleeping { rediscover, .. } = self.stage {
+            self.stage = if rediscover { Stage::Discovering } else { Stage::Reading };
         }
     }
 
-    /// Says what went wrong where it matters, and rests.
-    fn react(&mut self, ended: &Ended, find: bool, now: Now) {
+    fn back_off(&mut self, ended: &Ended, rediscover: bool, now: Now) {
         let reaction = self.policy.ended(ended, now.passed, &mut self.random);
-        self.stage = Stage::Sleeping { pause: reaction.pause, find };
+        self.stage = Stage::Sleeping { pause: reaction.pause, rediscover };
         match &ended.trouble {
-            Some(trouble) => self.log_error(trouble, &reaction),
+            Some(error) => self.report_error(error, &reaction),
             None => self.log_recovery(reaction.turned),
         }
     }
 
-    fn log_error(&mut self, trouble: &ReadError, reaction: &Reaction) {
+    fn report_error(&mut self, error: &ReadError, reaction: &Reaction) {
         let kind = &self.kind;
-        debug!("{kind} was not read: {trouble}");
-        let resource = self.reads.as_ref().map(|(served, _)| Arc::clone(&served.plural)).unwrap_or_default();
+        debug!(%kind, %error, after = ?reaction.pause, "retrying");
+        let resource =
+            self.reading.as_ref().map(|(served, _)| Arc::clone(&served.plural)).unwrap_or_default();
         match reaction.turned {
             Some(ReadState::Unavailable) => {
-                warn!(
-                    "the cluster does not answer about {kind}, and what is known stays in force: {trouble}"
-                );
+                warn!(%kind, %error, "API server unavailable: keeping the cached objects and retrying");
                 return;
             }
             Some(ReadState::Forbidden) => {
-                info!("{kind} may not be read; allow list and watch on {resource}: {trouble}");
+                warn!(%kind, %resource, %error, "cannot list or watch: forbidden. Grant list and watch on the resource");
             }
             Some(ReadState::Failing) => {
-                warn!("{kind} cannot be read, and that has not gone away by itself: {trouble}");
+                warn!(%kind, %error, "cannot read kind: retrying");
             }
             Some(ReadState::Readable) | None => return,
         }
-        self.events.extend(trouble.unreadable(&resource).map(FeedEvent::Unreadable));
-        self.said = Reported::Unreadable;
+        self.events.extend(error.unreadable(&resource).map(FeedEvent::Unreadable));
+        self.reported = Reported::Unreadable;
     }
 
-    fn skip_malformed(&self) -> usize {
-        warn!("the cluster has sent something as {} that is no object, and it is passed over", self.kind);
+    /// Returns the number of malformed objects, which is 1.
+    fn log_malformed(&self) -> usize {
+        warn!(kind = %self.kind, "ignoring a malformed object in a list or watch response");
         1
     }
 
     fn log_recovery(&self, turned: Option<ReadState>) {
         if turned == Some(ReadState::Readable) {
-            info!("{} is read again", self.kind);
+            info!(kind = %self.kind, "reading kind again");
         }
     }
 }
 
-/// Whether objects that were read in one way would look the same when read in the other.
-fn looks_alike(one: &Served, other: &Served) -> bool {
-    let way = |served: &Served| {
+/// Whether the same objects decode to the same facts in both.
+fn decode_alike(one: &Served, other: &Served) -> bool {
+    let relevant = |served: &Served| {
         (Arc::clone(&served.version), Arc::clone(&served.plural), served.namespaced, served.has_status)
     };
-    way(one) == way(other)
+    relevant(one) == relevant(other)
 }
 
 #[cfg(test)]
@@ -440,19 +424,19 @@ mod tests {
         Action::Watch { path: "/apis/acme.io/v1/widgets".to_owned(), since: ResourceVersion::new(since) }
     }
 
-    /// What there is to tell, in a word each.
-    fn told(reflector: &mut Reflector) -> String {
-        let word = |events| match events {
+    /// The queued events, a word each.
+    fn events(reflector: &mut Reflector) -> String {
+        let word = |event| match event {
             FeedEvent::Served(_) => "served".to_owned(),
             FeedEvent::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
             FeedEvent::Unreadable(Unreadable::Forbidden { .. }) => "forbidden".to_owned(),
             FeedEvent::Unreadable(Unreadable::NotConnected) => "not connected".to_owned(),
-            FeedEvent::Unreadable(Unreadable::NotInInput) => "not given".to_owned(),
+            FeedEvent::Unreadable(Unreadable::NotInInput) => "not in input".to_owned(),
             FeedEvent::Unreadable(Unreadable::Failing { .. }) => "failing".to_owned(),
-            FeedEvent::Restored => "put back".to_owned(),
+            FeedEvent::Restored => "restored".to_owned(),
             FeedEvent::ListStarted => "listing".to_owned(),
             FeedEvent::Applied(name, _) => name.to_string(),
-            FeedEvent::Deleted(name) => format!("{name} gone"),
+            FeedEvent::Deleted(name) => format!("{name} deleted"),
             FeedEvent::ListCompleted => "listed".to_owned(),
         };
         std::iter::from_fn(|| reflector.take()).map(word).collect::<Vec<_>>().join(", ")
@@ -464,18 +448,18 @@ mod tests {
         )
     }
 
-    /// One that watches since version 5.
+    /// A reflector that watches from resourceVersion 5.
     fn watching() -> Reflector {
         let mut reflector = reflector();
         reflector.discovered(&Discovered::Served(served("v1")), now());
         reflector.page(Ok(br#"{"metadata":{"resourceVersion":"5"},"items":[]}"#), now());
-        assert_eq!(told(&mut reflector), "served, listing, listed");
+        assert_eq!(events(&mut reflector), "served, listing, listed");
         assert_eq!(reflector.next(), watch("5"));
         reflector
     }
 
     #[test]
-    fn pages_are_one_list() {
+    fn several_pages_are_one_list() {
         let mut reflector = reflector();
         assert_eq!(reflector.next(), Action::Discover);
         assert!(!reflector.discovered(&Discovered::Unknown, now()));
@@ -488,14 +472,14 @@ mod tests {
         reflector.page(Ok(first.as_bytes()), now());
         assert_eq!(reflector.next(), list(Some("more")));
         let second = format!(r#"{{"metadata":{{"resourceVersion":"5"}},"items":[7,{}]}}"#, widget("b", 4));
-        let heard = reflector.page(Ok(second.as_bytes()), now());
-        assert_eq!(heard, Received { read: 1, nonsense: 1, ..Received::default() });
-        assert_eq!(told(&mut reflector), "served, listing, shop/a, shop/b, listed");
+        let received = reflector.page(Ok(second.as_bytes()), now());
+        assert_eq!(received, Received { read: 1, malformed: 1, ..Received::default() });
+        assert_eq!(events(&mut reflector), "served, listing, shop/a, shop/b, listed");
         assert_eq!(reflector.next(), watch("5"));
     }
 
     #[test]
-    fn a_list_that_breaks_off_begins_anew() {
+    fn an_expired_continue_token_restarts_the_list() {
         let mut reflector = reflector();
         reflector.discovered(&Discovered::Served(served("v1")), now());
         let first = format!(
@@ -507,63 +491,66 @@ mod tests {
         assert!(matches!(reflector.next(), Action::Sleep(_)));
         reflector.slept();
         assert_eq!(reflector.next(), list(None));
-        assert_eq!(told(&mut reflector), "served, listing, shop/a", "the end of the list is not told");
+        assert_eq!(events(&mut reflector), "served, listing, shop/a", "the list is not completed");
     }
 
     #[test]
-    fn lines_are_told_and_remembered() {
+    fn a_watch_resumes_from_the_last_resource_version() {
         let mut reflector = watching();
         assert!(reflector.opened());
         let line = format!(r#"{{"type":"ADDED","object":{}}}"#, widget("a", 6));
         assert!(reflector.line(line.as_bytes(), now()).is_ok());
         let line = format!(r#"{{"type":"DELETED","object":{}}}"#, widget("a", 7));
         assert!(reflector.line(line.as_bytes(), now()).is_ok());
-        assert_eq!(told(&mut reflector), "shop/a, shop/a gone");
+        assert_eq!(events(&mut reflector), "shop/a, shop/a deleted");
         reflector.ended(Ended { lived: true, trouble: None }, now());
         reflector.slept();
         assert_eq!(reflector.next(), watch("7"));
     }
 
     #[test]
-    fn what_is_not_there_is_looked_for() {
+    fn a_404_leads_to_discovery() {
         let mut reflector = watching();
-        let absent = || Ended::from(ReadError::NotFound { why: "no".into() });
-        reflector.ended(absent(), now());
+        let not_found = || Ended::from(ReadError::NotFound { why: "no".into() });
+        reflector.ended(not_found(), now());
         assert_eq!(reflector.next(), Action::Rediscover);
         reflector.discovered(&Discovered::Served(served("v1")), now());
-        assert!(matches!(reflector.next(), Action::Sleep(_)), "it is there, so this may pass");
+        assert!(
+            matches!(reflector.next(), Action::Sleep(_)),
+            "the kind is served, so the error may be temporary"
+        );
         reflector.slept();
         reflector.discovered(&Discovered::Served(served("v1")), now());
         assert_eq!(reflector.next(), watch("5"));
-        reflector.ended(absent(), now());
+        reflector.ended(not_found(), now());
         reflector.discovered(&Discovered::NotServed, now());
-        assert_eq!((reflector.next(), &*told(&mut reflector)), (Action::Discover, "not served"));
+        assert_eq!((reflector.next(), &*events(&mut reflector)), (Action::Discover, "not served"));
         reflector.discovered(&Discovered::Served(served("v1")), now());
-        assert_eq!((reflector.next(), &*told(&mut reflector)), (list(None), "served"));
+        assert_eq!((reflector.next(), &*events(&mut reflector)), (list(None), "served"));
     }
 
-    /// Discovery names it, and there is nothing behind the name: it is asked for less and less often, and told once.
+    /// Discovery lists the kind, but its path returns 404: the backoff grows, and the error is reported once.
     #[test]
-    fn what_is_served_and_never_there_is_not_asked_for_again_and_again() {
+    fn a_served_kind_that_returns_404_is_retried_with_backoff() {
         let (mut reflector, mut longest) = (reflector(), Duration::ZERO);
         reflector.discovered(&Discovered::Served(served("v1")), now());
         for _ in 0..40 {
             assert_eq!(reflector.next(), list(None));
             reflector.page(Err(ReadError::NotFound { why: "no".into() }), now());
             reflector.discovered(&Discovered::Served(served("v1")), now());
-            let Action::Sleep(pause) = reflector.next() else { panic!("it rests") };
+            let Action::Sleep(pause) = reflector.next() else { panic!("it backs off") };
             longest = longest.max(pause);
             reflector.slept();
             reflector.discovered(&Discovered::Served(served("v1")), now());
         }
-        assert_eq!(told(&mut reflector), "served, failing, served");
+        assert_eq!(events(&mut reflector), "served, failing, served");
         assert!(longest > Duration::from_secs(10), "{longest:?}");
     }
 
     #[test]
-    fn another_version_is_listed_anew() {
+    fn another_served_version_leads_to_a_relist() {
         let mut reflector = watching();
-        assert!(!reflector.discovered(&Discovered::NotServed, now()), "a watch that goes on knows better");
+        assert!(!reflector.discovered(&Discovered::NotServed, now()), "an open watch goes on");
         assert!(!reflector.discovered(&Discovered::Served(served("v1")), now()));
         assert!(reflector.discovered(&Discovered::Served(served("v2")), now()));
         assert_eq!(
@@ -573,12 +560,12 @@ mod tests {
     }
 
     #[test]
-    fn another_lens_is_another_list() {
+    fn another_lens_leads_to_a_relist() {
         let mut reflector = watching();
         let lens = Arc::new(Lens::new(reflector.kind(), Arc::default()));
         reflector.set_lens(lens);
         assert_eq!(reflector.next(), Action::Discover);
         reflector.discovered(&Discovered::Served(served("v1")), now());
-        assert_eq!((reflector.next(), &*told(&mut reflector)), (list(None), ""));
+        assert_eq!((reflector.next(), &*events(&mut reflector)), (list(None), ""));
     }
 }

@@ -1,4 +1,4 @@
-//! A change, as it is asked of an API server.
+//! The HTTP request for a change.
 
 use std::fmt;
 
@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::verb::Verb;
 
-/// A change that is wanted of an object of a kind that is served so.
 #[derive(Clone, Copy)]
 pub(crate) struct ChangeRequest<'a> {
     pub(crate) served: &'a Served,
@@ -18,9 +17,9 @@ pub(crate) struct ChangeRequest<'a> {
 }
 
 impl ChangeRequest<'_> {
-    /// The request. It fails only for an object whose name makes no address.
+    /// Fails only if the name of the object is not valid in a URI path.
     pub(crate) fn request(self) -> Result<Request<Vec<u8>>, String> {
-        let written = match self.change {
+        let body = match self.change {
             Change::Status { uid, version, patch, .. } => {
                 let metadata = Preconditions { uid, resource_version: version.as_str() };
                 serde_json::to_vec(&StatusPatch { metadata, status: patch })
@@ -28,7 +27,7 @@ impl ChangeRequest<'_> {
             Change::Owners { uid, version, owners, .. } => serde_json::to_vec(&json!({ "metadata": {
                 "uid": uid,
                 "resourceVersion": version.as_str(),
-                "ownerReferences": some(owners),
+                "ownerReferences": non_empty(owners),
             }})),
             Change::Create { manifest, .. } => serde_json::to_vec(&**manifest),
             Change::Replace { uid, version, manifest } => {
@@ -48,7 +47,7 @@ impl ChangeRequest<'_> {
                 "propagationPolicy": "Background",
             })),
         };
-        let body = written.map_err(|error| error.to_string())?;
+        let body = body.map_err(|error| error.to_string())?;
         let request = match self.change {
             Change::Create { dry_run: true, .. } => self.verb().dry_run(&self.path(), body),
             Change::Apply { manager, force, .. } => Verb::apply(&self.path(), manager, *force, body),
@@ -69,8 +68,8 @@ impl ChangeRequest<'_> {
 
     fn path(self) -> String {
         let (kind, name) = (&self.slot.object.kind, &self.slot.object.name);
-        let is_there = !matches!(self.change, Change::Create { .. });
-        let path = self.served.path(&kind.group, Some(&name.namespace), is_there.then_some(&*name.name));
+        let has_name = !matches!(self.change, Change::Create { .. });
+        let path = self.served.path(&kind.group, Some(&name.namespace), has_name.then_some(&*name.name));
         path + self.subresource()
     }
 
@@ -78,7 +77,7 @@ impl ChangeRequest<'_> {
         if matches!(self.change, Change::Status { .. } | Change::Apply { .. }) { "/status" } else { "" }
     }
 
-    /// What is applied: nothing but who it is about, and the fields of the status.
+    /// The body of a server-side apply: the identity of the object and the fields of the status.
     fn applied(self, expected: &Preconditions<'_>, status: &Value) -> Value {
         let (kind, name) = (&self.slot.object.kind, &self.slot.object.name);
         let group = if kind.group.is_empty() { String::new() } else { format!("{}/", kind.group) };
@@ -96,8 +95,8 @@ impl ChangeRequest<'_> {
         })
     }
 
-    /// The right that it takes.
-    pub(crate) fn right(&self) -> Permission<'_> {
+    /// The permission that the request requires.
+    pub(crate) fn permission(&self) -> Permission<'_> {
         Permission {
             verb: self.verb(),
             resource: format!("{}{}", self.served.plural, self.subresource()),
@@ -107,19 +106,19 @@ impl ChangeRequest<'_> {
     }
 }
 
-/// Null says that there shall be none.
-fn some(owners: &[Owner]) -> Option<&[Owner]> {
+/// `null` in a merge patch deletes the list.
+fn non_empty(owners: &[Owner]) -> Option<&[Owner]> {
     Some(owners).filter(|owners| !owners.is_empty())
 }
 
-/// The patch is not copied: a status can be long.
+/// Borrows the patch: a status can be large.
 #[derive(Serialize)]
 struct StatusPatch<'a> {
     metadata: Preconditions<'a>,
     status: &'a Value,
 }
 
-/// What must be so for a patch to be made.
+/// The API server rejects the write if the object has another UID or resourceVersion.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Preconditions<'a> {
@@ -127,7 +126,7 @@ struct Preconditions<'a> {
     resource_version: &'a str,
 }
 
-/// A right, as rules of RBAC grant it.
+/// An RBAC permission.
 pub(crate) struct Permission<'a> {
     pub(crate) verb: Verb,
     pub(crate) resource: String,
@@ -135,16 +134,16 @@ pub(crate) struct Permission<'a> {
     pub(crate) namespace: Option<&'a str>,
 }
 
-/// What to do for it to be there.
+/// The error for a missing permission, and how to grant it.
 impl fmt::Display for Permission<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, group, namespace, .. } = self;
         let verb = self.verb.name();
-        write!(f, "Bellwether may not {verb} {resource}")?;
+        write!(f, "cannot {verb} {resource}")?;
         if let Some(namespace) = namespace {
             write!(f, " in namespace {namespace}")?;
         }
-        write!(f, ": grant it the verb {verb} on {resource} in ")?;
+        write!(f, ": forbidden. Grant Bellwether the verb {verb} on {resource} in ")?;
         if group.is_empty() { f.write_str("the core API group") } else { write!(f, "the API group {group}") }
     }
 }
@@ -272,7 +271,7 @@ mod tests {
         "applications",
         true,
         status(),
-        "Bellwether may not patch applications/status in namespace shop: grant it the verb patch on \
+        "cannot patch applications/status in namespace shop: forbidden. Grant Bellwether the verb patch on \
          applications/status in the API group bellwether.dev"
     )]
     #[case::pods(
@@ -280,16 +279,16 @@ mod tests {
         "pods",
         true,
         Change::Delete { uid: "u".into() },
-        "Bellwether may not delete pods in namespace shop: grant it the verb delete on pods in the core API group"
+        "cannot delete pods in namespace shop: forbidden. Grant Bellwether the verb delete on pods in the core API group"
     )]
     #[case::cluster_scoped(
         GroupKind::own("Rollup"),
         "rollups",
         false,
         owners(&[]),
-        "Bellwether may not patch rollups: grant it the verb patch on rollups in the API group bellwether.dev"
+        "cannot patch rollups: forbidden. Grant Bellwether the verb patch on rollups in the API group bellwether.dev"
     )]
-    fn a_missing_right_is_said_as_it_is_granted(
+    fn a_missing_permission_is_named_as_rbac_grants_it(
         #[case] kind: GroupKind,
         #[case] plural: &str,
         #[case] namespaced: bool,
@@ -299,7 +298,7 @@ mod tests {
         let served = served(plural, "v1", namespaced);
         let slot = slot(kind, NamespacedName::new("shop", "web"));
         assert_eq!(
-            ChangeRequest { served: &served, slot: &slot, change: &change }.right().to_string(),
+            ChangeRequest { served: &served, slot: &slot, change: &change }.permission().to_string(),
             sentence
         );
     }

@@ -1,4 +1,4 @@
-//! What is asked of an API server, and the HTTP request for it.
+//! HTTP requests to an API server, by verb.
 
 use http::{
     Method, Request,
@@ -9,34 +9,32 @@ use crate::FIELD_MANAGER;
 
 const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
-/// The one type that every API server takes for it. JSON is YAML, too.
+/// The only content type of server-side apply that every API server accepts. JSON is valid YAML.
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
-/// Of the object only the metadata are wanted. API servers that cannot leave the rest out may send it.
+/// Asks for the metadata of the object only. Servers that do not support this send the whole object.
 const ONLY_METADATA: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;q=0.9";
 
-/// What is asked of an API server. The answer to a write has the metadata of the object at most.
+/// The response to a write contains the metadata of the object at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// An object, whole.
     Get,
-    /// The metadata of an object.
     GetMetadata,
-    /// Create an object: the body is the object.
+    /// The body is the object.
     Create,
-    /// Replace an object: the body is the object.
+    /// The body is the object.
     Update,
-    /// Change an object: the body is a JSON merge patch.
+    /// The body is a JSON merge patch.
     MergePatch,
-    /// Server-side apply: the body has the fields that are ours. A field of another manager is a conflict.
+    /// Server-side apply. The body holds the fields to own; a field of another manager is a conflict.
     Apply,
-    /// Delete an object: the body has `DeleteOptions`.
+    /// The body is `DeleteOptions`.
     Delete,
 }
 
 impl Verb {
-    /// As rules of RBAC have it.
+    /// The verb in RBAC rules.
     pub fn name(self) -> &'static str {
         match self {
             Self::Get | Self::GetMetadata => "get",
@@ -47,17 +45,16 @@ impl Verb {
         }
     }
 
-    /// The request. It fails only for a path that makes no address.
+    /// Fails only if `path` is not a valid URI path.
     pub fn request(self, path: &str, body: Vec<u8>) -> Result<Request<Vec<u8>>, http::Error> {
         self.build(path, false, body)
     }
 
-    /// The request to only try it.
     pub fn dry_run(self, path: &str, body: Vec<u8>) -> Result<Request<Vec<u8>>, http::Error> {
         self.build(path, true, body)
     }
 
-    /// The request to apply fields as this manager, by force or not.
+    /// Server-side apply as this field manager.
     pub fn apply(
         path: &str,
         manager: &str,
@@ -78,7 +75,7 @@ impl Verb {
             Self::Update => (Method::PUT, Some(JSON), ONLY_METADATA),
             Self::MergePatch => (Method::PATCH, Some(MERGE_PATCH), ONLY_METADATA),
             Self::Apply => (Method::PATCH, Some(APPLY_PATCH), ONLY_METADATA),
-            // What is told of a deletion is no object.
+            // The response to a deletion can be a `Status`.
             Self::Delete => (Method::DELETE, Some(JSON), JSON),
         };
         let has_manager = !matches!(self, Self::Get | Self::GetMetadata | Self::Delete);
@@ -126,13 +123,13 @@ mod tests {
     #[rstest]
     #[case::create(Verb::Create, "POST /x?fieldManager=bellwether&dryRun=All")]
     #[case::delete(Verb::Delete, "DELETE /x?dryRun=All")]
-    fn a_dry_run_is_asked_for(#[case] verb: Verb, #[case] line: &str) {
+    fn a_dry_run_has_a_query_parameter(#[case] verb: Verb, #[case] line: &str) {
         let request = verb.dry_run("/x", Vec::new()).unwrap();
         assert_eq!(format!("{} {}", request.method(), request.uri()), line);
     }
 
     #[test]
-    fn what_is_no_path_makes_no_request() {
+    fn an_invalid_path_is_an_error() {
         assert!(Verb::Get.request("/a b", Vec::new()).is_err());
     }
 }

@@ -136,26 +136,26 @@ Every flag can also be given as an environment variable, such as BELLWETHER_WATC
 It serves /healthz, /readyz and /metrics; how a group is, it tells on
 /readyz/applications/NAMESPACE/NAME and /readyz/rollups/NAME. It ends on SIGINT and SIGTERM.";
 
-/// What the controller is told.
+/// The flags of `controller`.
 #[derive(Debug, Args)]
 pub struct Controller {
-    /// The kubeconfig of the cluster; without one, as kubectl finds it, and in a Pod its service account
+    /// Kubeconfig of the cluster; by default as kubectl finds it, and in a Pod the service account
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, env = "BELLWETHER_KUBECONFIG", hide_env = true)]
     pub kubeconfig: Option<PathBuf>,
 
-    /// The context in the kubeconfig
+    /// Context in the kubeconfig
     #[arg(long, value_name = "NAME", env = "BELLWETHER_CONTEXT", hide_env = true)]
     pub context: Option<String>,
 
-    /// The namespace of the controller's own Lease; without one, the Pod's, and elsewhere bellwether-system
+    /// Namespace of the controller's Lease; by default that of the Pod, otherwise bellwether-system
     #[arg(long, value_name = "NAME", env = "BELLWETHER_NAMESPACE", hide_env = true)]
     pub namespace: Option<String>,
 
-    /// Look after this namespace only: then rights in this namespace are enough
+    /// Watch this namespace only; permissions in this namespace are then sufficient
     #[arg(long, value_name = "NAME", env = "BELLWETHER_WATCH_NAMESPACE", hide_env = true)]
     pub watch_namespace: Option<String>,
 
-    /// Where to serve probes and metrics; port 0 picks a free one, which the log tells
+    /// Address to serve probes and metrics on; port 0 picks a free port and logs it
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -165,7 +165,7 @@ pub struct Controller {
     )]
     pub listen: String,
 
-    /// Whether several controllers may run, of which one leads
+    /// Elect a leader, so that several controllers can run
     #[arg(
         long,
         value_name = "true|false",
@@ -178,7 +178,7 @@ pub struct Controller {
     )]
     pub leader_elect: bool,
 
-    /// Whether to look after the Applications of app.k8s.io as well, where the cluster has them
+    /// Manage the Applications of app.k8s.io, too, if the cluster serves them
     #[arg(
         long,
         value_name = "true|false",
@@ -191,25 +191,25 @@ pub struct Controller {
     )]
     pub app_k8s_io: bool,
 
-    /// For whom Rollups speak.
+    /// The reports about Rollups.
     #[command(flatten)]
     pub rollups: Rollups,
 
-    /// How much to log: error, warn, info, debug or trace, also for parts, such as info,bellwether_kube_io=debug
+    /// Log level: error, warn, info, debug or trace; also by module, such as info,bellwether_kube_io=debug
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "BELLWETHER_LOG", hide_env = true)]
     pub log: String,
 
-    /// How to log
+    /// Log format
     #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "BELLWETHER_LOG_FORMAT", hide_env = true)]
     pub log_format: LogFormat,
 }
 
-/// How to log.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// Lines for people
+    /// Text, one line for each event
     Text,
-    /// A JSON object in each line
+    /// JSON, one object for each line
     Json,
 }
 

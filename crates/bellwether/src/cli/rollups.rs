@@ -1,34 +1,35 @@
-//! The flags of the controller by which a Rollup speaks to others than its readers: to the kubelet, and to OLM.
+//! The flags of the controller that report a Rollup to the kubelet and to OLM.
 
 use bellwether_kube_io::write::olm::OperatorCondition;
 use clap::Args;
 
 use crate::schema::is_name;
 
-/// The flag with which Rollups are left alone: nobody could tell how they are.
-const LOOKS_AT_ONE: &str = "watch_namespace";
+/// A controller of one namespace does not manage Rollups.
+const WATCH_NAMESPACE: &str = "watch_namespace";
 
-/// For whom Rollups speak.
+/// The reports about Rollups.
 #[derive(Debug, Args)]
 pub struct Rollups {
-    /// Let /readyz tell whether this Rollup is healthy, instead of whether the controller is ready
+    /// Report the health of this Rollup on /readyz, instead of the readiness of the controller
     ///
-    /// It is off by default, because a Pod that is not ready leaves its Service and is the first to be deleted: what ails
-    /// the components would take their only witness away. /readyz/rollups/NAME tells the same without that.
+    /// Off by default: an unready Pod is removed from its Service and is deleted first, so that a failing
+    /// component would take away the controller that reports it. /readyz/rollups/NAME reports the same
+    /// without this effect.
     #[arg(
         long,
         value_name = "NAME",
         value_parser = rollup,
-        conflicts_with = LOOKS_AT_ONE,
+        conflicts_with = WATCH_NAMESPACE,
         env = "BELLWETHER_READINESS_ROLLUP",
         hide_env = true
     )]
     pub readiness_rollup: Option<String>,
 
-    /// Keep the condition Upgradeable of this OperatorCondition of OLM in step with the Rollup that --olm-rollup names
+    /// Copy the condition Upgradeable of the Rollup in --olm-rollup to this OperatorCondition of OLM
     ///
-    /// OLM gives an OperatorCondition the namespace and the name of the operator's ClusterServiceVersion, tells the name to
-    /// the operator's Pods as OPERATOR_CONDITION_NAME, and grants them the rights that this takes.
+    /// OLM gives an OperatorCondition the namespace and name of the operator's ClusterServiceVersion, sets
+    /// OPERATOR_CONDITION_NAME in the operator's Pods, and grants their service accounts get and patch.
     #[arg(
         long,
         value_name = "NAMESPACE/NAME",
@@ -39,13 +40,13 @@ pub struct Rollups {
     )]
     pub olm_operator_condition: Option<OperatorCondition>,
 
-    /// The Rollup whose Upgradeable OLM is told; it needs spec.upgradeable: true
+    /// Rollup whose condition Upgradeable is copied for OLM; requires spec.upgradeable: true
     #[arg(
         long,
         value_name = "NAME",
         value_parser = rollup,
         requires = "olm_operator_condition",
-        conflicts_with = LOOKS_AT_ONE,
+        conflicts_with = WATCH_NAMESPACE,
         env = "BELLWETHER_OLM_ROLLUP",
         hide_env = true
     )]
@@ -53,7 +54,7 @@ pub struct Rollups {
 }
 
 impl Rollups {
-    /// The OperatorCondition that is kept in step, and the Rollup with which.
+    /// The OperatorCondition to write, and the Rollup to copy from.
     pub(crate) fn olm(&self) -> Option<(&OperatorCondition, &str)> {
         self.olm_operator_condition.as_ref().zip(self.olm_rollup.as_deref())
     }
@@ -63,7 +64,7 @@ fn rollup(text: &str) -> Result<String, String> {
     if is_name(text) {
         Ok(text.to_owned())
     } else {
-        Err("no Rollup can have this name: give it as kubectl get rollups shows it".to_owned())
+        Err("not a valid name. Give the name of a Rollup as kubectl get bwru shows it.".to_owned())
     }
 }
 
@@ -73,8 +74,7 @@ fn operator_condition(text: &str) -> Result<OperatorCondition, String> {
             Ok(OperatorCondition { namespace: namespace.to_owned(), name: name.to_owned() })
         }
         _ => Err(
-            "an OperatorCondition is given as NAMESPACE/NAME, such as operators/shop.v1.2.0: it has the namespace and the \
-             name of the operator's ClusterServiceVersion"
+            "expected NAMESPACE/NAME of the operator's ClusterServiceVersion, such as operators/shop.v1.2.0"
                 .to_owned(),
         ),
     }
@@ -100,9 +100,9 @@ mod tests {
     #[case("operators/shop?", None)]
     #[case("operators/..", None)]
     fn operator_conditions(#[case] text: &str, #[case] expected: Option<(&str, &str)>) {
-        let read = operator_condition(text).ok();
-        let read = read.as_ref().map(|it| (it.namespace.as_str(), it.name.as_str()));
-        assert_eq!(read, expected);
+        let parsed = operator_condition(text).ok();
+        let parsed = parsed.as_ref().map(|it| (it.namespace.as_str(), it.name.as_str()));
+        assert_eq!(parsed, expected);
     }
 
     #[rstest]
@@ -111,7 +111,7 @@ mod tests {
     #[case("", false)]
     #[case("All", false)]
     #[case("shop/all", false)]
-    fn rollups(#[case] text: &str, #[case] is_one: bool) {
-        assert_eq!(rollup(text).is_ok(), is_one);
+    fn rollups(#[case] text: &str, #[case] is_valid: bool) {
+        assert_eq!(rollup(text).is_ok(), is_valid);
     }
 }

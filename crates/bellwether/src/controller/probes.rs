@@ -1,4 +1,4 @@
-//! What probes and metrics tell.
+//! The content of probes and metrics.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -13,16 +13,17 @@ use tokio::sync::watch;
 
 use crate::cli::Controller;
 
-/// No object has a longer name.
+/// The limit of Kubernetes. Names in requests may be longer.
 const LONGEST_NAME: usize = 253;
 
-/// What probes and metrics ask.
+const NOTHING_LISTED_YET: &str = "no kinds have been listed yet";
+
 pub(super) struct Probes {
     metrics: Arc<Metrics>,
     leadership: watch::Receiver<Leadership>,
     handle: StatusHandle,
-    /// The one namespace that is looked after, if it is not all of them.
-    only: Option<String>,
+    /// `--watch-namespace`.
+    watch_namespace: Option<String>,
     speaks_for: Option<GroupRef>,
 }
 
@@ -36,7 +37,7 @@ impl Probes {
             metrics: Arc::clone(controller_loop.metrics()),
             leadership,
             handle: controller_loop.handle(),
-            only: command.watch_namespace.clone(),
+            watch_namespace: command.watch_namespace.clone(),
             speaks_for: command
                 .rollups
                 .readiness_rollup
@@ -49,12 +50,12 @@ impl Probes {
 impl Process for Probes {
     fn waits_for(&self) -> Vec<String> {
         let census = self.metrics.census();
-        let mut waits: Vec<_> = census.unknown.iter().map(not_known_yet).collect();
+        let mut waits: Vec<_> = census.unknown.iter().map(not_listed_yet).collect();
         if !census.open && waits.is_empty() {
-            waits.push("nothing is known yet".to_owned());
+            waits.push(NOTHING_LISTED_YET.to_owned());
         }
         if *self.leadership.borrow() == (Leadership::Standby { holder: None }) {
-            waits.push("it is not known yet who leads".to_owned());
+            waits.push("no Lease held: the leader is not known yet".to_owned());
         }
         waits
     }
@@ -65,8 +66,8 @@ impl Process for Probes {
 
     fn summary<'a>(&'a self, group: &'a GroupRef) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         Box::pin(async {
-            let insight = self.handle.summary(group.kind.kind(), group.name.clone()).await;
-            answer(insight, group, self.only.as_deref())
+            let status = self.handle.summary(group.kind.kind(), group.name.clone()).await;
+            answer(status, group, self.watch_namespace.as_deref())
         })
     }
 
@@ -75,62 +76,82 @@ impl Process for Probes {
     }
 }
 
-/// What is said of a group of which this is known; nothing is, once the controller has ended.
-fn answer(insight: Option<GroupStatus>, group: &GroupRef, only: Option<&str>) -> Answer {
-    match insight {
+/// `status` is `None` once the controller loop has ended.
+fn answer(status: Option<GroupStatus>, group: &GroupRef, watch_namespace: Option<&str>) -> Answer {
+    match status {
         Some(GroupStatus::Known(summary)) => Answer::Known(summary),
-        Some(GroupStatus::NotFound) => Answer::Absent(absent(group, only)),
+        Some(GroupStatus::NotFound) => Answer::Absent(not_found(group, watch_namespace)),
         Some(GroupStatus::Silent { since }) => {
             let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
             Answer::Unknown(format!(
-                "the API server has not been heard from since {since}: nobody can tell what has become of it"
+                "the API server has not responded since {since}: the last known status may be stale"
             ))
         }
         Some(GroupStatus::Unknown(kinds)) if kinds.is_empty() => {
-            Answer::Unknown("nothing is known yet".to_owned())
+            Answer::Unknown(NOTHING_LISTED_YET.to_owned())
         }
         Some(GroupStatus::Unknown(kinds)) => {
             let why = kinds.iter().map(|(kind, why)| match why {
-                None => not_known_yet(kind),
+                None => not_listed_yet(kind),
                 Some(why) => not_readable(kind, why),
             });
             Answer::Unknown(why.collect::<Vec<_>>().join("; "))
         }
-        None => Answer::Unknown("the controller is ending".to_owned()),
+        None => Answer::Unknown("the controller is shutting down".to_owned()),
     }
 }
 
-fn not_known_yet(kind: &GroupKind) -> String {
-    format!("it is not known yet which {kind} there are")
+fn not_listed_yet(kind: &GroupKind) -> String {
+    format!("{} have not been listed yet", plural(kind))
 }
 
 fn not_readable(kind: &GroupKind, why: &Unreadable) -> String {
-    let way_out = match why {
+    match why {
         Unreadable::Forbidden { resource } => {
-            format!("; grant it get, list and watch on {resource} in the API group {:?}", &*kind.group)
-        }
-        _ => String::new(),
-    };
-    format!("nobody can tell which {kind} there are: {why}{way_out}")
-}
-
-fn absent(group: &GroupRef, only: Option<&str>) -> String {
-    let short = |name: &Arc<str>| one_line(&**name, LONGEST_NAME).into_owned();
-    let (kind, NamespacedName { namespace, name }) = (group.kind.kind().kind, &group.name);
-    let it = format!("{kind} {}", short(name));
-    // A Rollup is in no namespace, and a controller of one namespace follows none.
-    let (place, only) = if namespace.is_empty() {
-        (String::new(), only)
-    } else {
-        (format!(" in namespace {}", short(namespace)), only.filter(|only| **only != **namespace))
-    };
-    match only {
-        Some(only) => {
+            let group = match &*kind.group {
+                "" => "the core API group".to_owned(),
+                group => format!("the API group {group}"),
+            };
             format!(
-                "nobody looks after {it}{place}: this controller was started with --watch-namespace {only}"
+                "cannot list {}: forbidden. Grant Bellwether the verbs get, list and watch on {resource} in {group}",
+                plural(kind)
             )
         }
-        None => format!("{it} not found{place}"),
+        _ => format!("cannot list {}: {why}", plural(kind)),
+    }
+}
+
+/// `Pods`, `NetworkPolicies.networking.k8s.io`: for messages only, by the rules of
+/// `meta.UnsafeGuessKindToResource`.
+fn plural(kind: &GroupKind) -> String {
+    let singular = &*kind.kind;
+    let plural = match singular.as_bytes().last() {
+        _ if singular == "Endpoints" => singular.to_owned(),
+        Some(b's') => format!("{singular}es"),
+        Some(b'y') => format!("{}ies", singular.trim_end_matches('y')),
+        _ => format!("{singular}s"),
+    };
+    GroupKind::new(&kind.group, &plural).to_string()
+}
+
+fn not_found(group: &GroupRef, watch_namespace: Option<&str>) -> String {
+    let short = |name: &Arc<str>| one_line(&**name, LONGEST_NAME).into_owned();
+    let (kind, NamespacedName { namespace, name }) = (group.kind.kind().kind, &group.name);
+    let object = format!("{kind} {}", short(name));
+    // Rollups are cluster-scoped, and a controller of one namespace does not manage them.
+    let (place, other) = if namespace.is_empty() {
+        (String::new(), watch_namespace)
+    } else {
+        (
+            format!(" in namespace {}", short(namespace)),
+            watch_namespace.filter(|other| **other != **namespace),
+        )
+    };
+    match other {
+        Some(other) => {
+            format!("{object}{place} is not managed: this controller runs with --watch-namespace {other}")
+        }
+        None => format!("{object} not found{place}"),
     }
 }
 
@@ -154,10 +175,10 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_cluster_is_not_believed() {
-        let insight = GroupStatus::Silent { since: Timestamp::from_millisecond(819_500).expect("a time") };
-        let Answer::Unknown(sentence) = answer(Some(insight), &application(), None) else {
-            panic!("nobody can tell")
+    fn the_status_of_a_silent_cluster_is_unknown() {
+        let status = GroupStatus::Silent { since: Timestamp::from_millisecond(819_500).expect("a time") };
+        let Answer::Unknown(sentence) = answer(Some(status), &application(), None) else {
+            panic!("the status is unknown")
         };
         assert!(sentence.contains("1970-01-01T00:13:39Z"), "{sentence}");
     }
@@ -168,50 +189,62 @@ mod tests {
     #[case::of_another_namespace(
         application(),
         Some("infra"),
-        "nobody looks after Application web in namespace shop: this controller was started with --watch-namespace infra"
+        "Application web in namespace shop is not managed: this controller runs with --watch-namespace infra"
     )]
     #[case::rollup(rollup("all"), None, "Rollup all not found")]
-    #[case::rollup_of_no_namespace(
+    #[case::rollup_with_a_watched_namespace(
         rollup("all"),
         Some("infra"),
-        "nobody looks after Rollup all: this controller was started with --watch-namespace infra"
+        "Rollup all is not managed: this controller runs with --watch-namespace infra"
     )]
-    #[case::a_strange_name(rollup("a\nb\u{202e}"), None, "Rollup a b not found")]
-    fn what_is_not_there_is_named(
+    #[case::control_characters(rollup("a\nb\u{202e}"), None, "Rollup a b not found")]
+    fn a_missing_group_is_named(
         #[case] group: GroupRef,
-        #[case] only: Option<&str>,
-        #[case] sentence: &str,
+        #[case] watch_namespace: Option<&str>,
+        #[case] message: &str,
     ) {
-        assert_eq!(answer(Some(GroupStatus::NotFound), &group, only), Answer::Absent(sentence.to_owned()));
+        assert_eq!(
+            answer(Some(GroupStatus::NotFound), &group, watch_namespace),
+            Answer::Absent(message.to_owned())
+        );
+    }
+
+    #[rstest]
+    #[case("", "Pod", "Pods")]
+    #[case("", "Endpoints", "Endpoints")]
+    #[case("networking.k8s.io", "Ingress", "Ingresses.networking.k8s.io")]
+    #[case("networking.k8s.io", "NetworkPolicy", "NetworkPolicies.networking.k8s.io")]
+    fn kinds_have_plurals(#[case] group: &str, #[case] kind: &str, #[case] expected: &str) {
+        assert_eq!(plural(&GroupKind::new(group, kind)), expected);
     }
 
     #[test]
-    fn a_name_without_end_has_one() {
+    fn a_long_name_is_cut() {
         let Answer::Absent(sentence) =
             answer(Some(GroupStatus::NotFound), &rollup(&"a".repeat(60_000)), None)
         else {
-            panic!("there is no such Rollup")
+            panic!("the Rollup does not exist")
         };
         assert!(sentence.len() < 300, "{sentence}");
     }
 
     #[rstest]
-    #[case::nothing(Some(vec![]), "nothing is known yet")]
-    #[case::listed_soon(
+    #[case::nothing(Some(vec![]), "no kinds have been listed yet")]
+    #[case::not_listed_yet(
         Some(vec![(GroupKind::pod(), None), (GroupKind::new("apps", "Deployment"), None)]),
-        "it is not known yet which Pod there are; it is not known yet which Deployment.apps there are"
+        "Pods have not been listed yet; Deployments.apps have not been listed yet"
     )]
     #[case::forbidden(
         Some(vec![(GroupKind::own("Rollup"), Some(forbidden()))]),
-        "nobody can tell which Rollup.bellwether.dev there are: Bellwether may not read it; grant it get, list and watch on \
-         rollups in the API group \"bellwether.dev\""
+        "cannot list Rollups.bellwether.dev: forbidden. Grant Bellwether the verbs get, list and watch on rollups in the API \
+         group bellwether.dev"
     )]
-    #[case::the_end(None, "the controller is ending")]
-    fn what_is_not_known_is_waited_for(
+    #[case::shutting_down(None, "the controller is shutting down")]
+    fn an_unknown_status_says_what_is_missing(
         #[case] kinds: Option<Vec<(GroupKind, Option<Unreadable>)>>,
-        #[case] sentence: &str,
+        #[case] message: &str,
     ) {
-        let answered = answer(kinds.map(GroupStatus::Unknown), &application(), None);
-        assert_eq!(answered, Answer::Unknown(sentence.to_owned()));
+        let answer = answer(kinds.map(GroupStatus::Unknown), &application(), None);
+        assert_eq!(answer, Answer::Unknown(message.to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Asking an API server, and hearing what it answers.
+//! Sends requests of lists and watches, and reads the responses.
 
 use std::time::Duration;
 
@@ -15,147 +15,155 @@ use super::{
     lines::{Lines, TooLong},
 };
 
-/// No line of a watch is longer than this: objects are a tenth of it at most.
+/// In bytes. etcd limits objects to a tenth of it.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
-/// A watch that has lasted for so long was alive.
+/// A watch that lasts this long resets the backoff.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// How much is read of an answer that only says what went wrong.
-const LONGEST_EXCUSE: usize = 64 * 1024;
+/// In bytes. Longer error responses are cut.
+const LONGEST_ERROR: usize = 64 * 1024;
 
-/// A request, or why there can be none.
 pub(super) type BuiltRequest = Result<Request<Vec<u8>>, kube::core::request::Error>;
 
-/// Asks. The answer is a success, and must begin within this time.
-pub(super) async fn ask(
+/// Returns a response with a 2xx status. Its headers must arrive within this time.
+pub(super) async fn send(
     client: &Client,
-    question: BuiltRequest,
+    request: BuiltRequest,
     within: Duration,
 ) -> Result<Response<Body>, ReadError> {
-    let request = question.map_err(|error| ReadError::rejected(error.to_string()))?.map(Body::from);
-    let answer = timeout(within, client.send(request)).await.map_err(|_| silence(within))?;
-    let answer = answer.map_err(|error| ReadError::unavailable(root(&error)))?;
-    if answer.status().is_success() {
-        return Ok(answer);
+    let request = request.map_err(|error| ReadError::rejected(error.to_string()))?.map(Body::from);
+    let response = timeout(within, client.send(request)).await.map_err(|_| timed_out(within))?;
+    let response = response.map_err(|error| ReadError::unavailable(root(&error)))?;
+    if response.status().is_success() {
+        return Ok(response);
     }
-    let (head, mut body) = answer.into_parts();
-    let mut excuse = Vec::new();
-    while excuse.len() < LONGEST_EXCUSE
-        && let Ok(Some(piece)) = next_piece(&mut body, Instant::now() + within).await
+    let (head, mut body) = response.into_parts();
+    let mut status = Vec::new();
+    while status.len() < LONGEST_ERROR
+        && let Ok(Some(chunk)) = next_chunk(&mut body, Instant::now() + within).await
     {
-        excuse.extend_from_slice(&piece);
+        status.extend_from_slice(&chunk);
     }
-    Err(ApiError::read(head.status, &head.headers, &excuse).into())
+    Err(ApiError::read(head.status, &head.headers, &status).into())
 }
 
-/// Asks, and gives the whole answer. It must not pause for longer than this.
-pub(super) async fn ask_all(
+/// Returns the body of a 2xx response. Neither its headers nor a chunk of it may take longer than this.
+pub(super) async fn send_and_read(
     client: &Client,
-    question: BuiltRequest,
+    request: BuiltRequest,
     within: Duration,
 ) -> Result<Vec<u8>, ReadError> {
-    whole(ask(client, question, within).await?, within).await
+    read_body(send(client, request, within).await?, within).await
 }
 
-/// The whole of an answer. It must not pause for longer than this.
-pub(super) async fn whole(answer: Response<Body>, within: Duration) -> Result<Vec<u8>, ReadError> {
-    let mut body = answer.into_body();
-    let mut all = Vec::new();
+/// No chunk may take longer than this.
+pub(super) async fn read_body(response: Response<Body>, within: Duration) -> Result<Vec<u8>, ReadError> {
+    let mut body = response.into_body();
+    let mut bytes = Vec::new();
     loop {
-        match next_piece(&mut body, Instant::now() + within).await? {
-            Some(piece) => all.extend_from_slice(&piece),
-            None => return Ok(all),
+        match next_chunk(&mut body, Instant::now() + within).await? {
+            Some(chunk) => bytes.extend_from_slice(&chunk),
+            None => return Ok(bytes),
         }
     }
 }
 
-/// A watch that is open.
+/// An open watch.
 pub(super) struct Watch {
     body: Body,
-    piece: Bytes,
+    chunk: Bytes,
     lines: Lines,
-    begun: Instant,
-    lasts: Duration,
+    started: Instant,
+    timeout: Duration,
     deadline: Instant,
-    /// How long it may be silent, from when the server has shown that it speaks of its own accord.
+    /// The longest time without data, once the API server has sent a bookmark.
     silence: Duration,
-    speaks: bool,
-    /// When something was last heard.
-    heard: Instant,
+    has_bookmarks: bool,
+    /// When data last arrived.
+    received: Instant,
 }
 
 impl Watch {
-    /// Begins a watch.
-    pub(super) async fn begin(
+    pub(super) async fn start(
         connection: &ClusterConnection,
-        question: impl FnOnce(&WatchParams) -> BuiltRequest,
+        request: impl FnOnce(&WatchParams) -> BuiltRequest,
     ) -> Result<Self, ReadError> {
         let ClusterConnection { client, settings, .. } = connection;
         let seconds = settings.draw_watch_seconds(&mut rand::rng());
-        let question = question(&WatchParams::default().timeout(seconds)).map(|mut request| {
-            // API servers may press each event by itself, which not every client can unpack.
+        let request = request(&WatchParams::default().timeout(seconds)).map(|mut request| {
+            // API servers may compress each event separately, which the client cannot decompress.
             request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
             request
         });
-        let (begun, lasts) = (Instant::now(), Duration::from_secs(seconds.into()));
-        let body = ask(client, question, settings.answers_within).await?.into_body();
-        let deadline = begun + lasts + settings.slack;
-        let (piece, lines, silence) = (Bytes::new(), Lines::new(LONGEST_LINE), settings.silence);
-        Ok(Self { body, piece, lines, begun, lasts, deadline, silence, speaks: false, heard: Instant::now() })
+        let (started, timeout) = (Instant::now(), Duration::from_secs(seconds.into()));
+        let body = send(client, request, settings.answers_within).await?.into_body();
+        Ok(Self {
+            body,
+            chunk: Bytes::new(),
+            lines: Lines::new(LONGEST_LINE),
+            started,
+            timeout,
+            deadline: started + timeout + settings.slack,
+            silence: settings.silence,
+            has_bookmarks: false,
+            received: Instant::now(),
+        })
     }
 
-    /// Whether it has lasted long enough to be called alive, even if nothing has happened.
+    /// Whether it has lasted long enough to reset the backoff.
     pub(super) fn has_lived(&self) -> bool {
-        self.begun.elapsed() >= ALIVE.min(self.lasts)
+        self.started.elapsed() >= ALIVE.min(self.timeout)
     }
 
-    /// Waits for the next line. Gives whether there is one; if not, the watch has ended as it should.
+    /// Waits for the next line. Returns false when the watch has ended at its timeout.
     pub(super) async fn next(&mut self) -> Result<bool, ReadError> {
         loop {
-            while !self.piece.is_empty() {
-                let mut rest = &*self.piece;
-                let whole = self.lines.next(&mut rest);
-                let taken = self.piece.len() - rest.len();
-                drop(self.piece.split_to(taken));
-                match whole {
+            while !self.chunk.is_empty() {
+                let mut rest = &*self.chunk;
+                let is_complete = self.lines.next(&mut rest);
+                let taken = self.chunk.len() - rest.len();
+                drop(self.chunk.split_to(taken));
+                match is_complete {
                     Ok(true) if self.lines.line().is_empty() => {}
                     Ok(true) => return Ok(true),
                     Ok(false) => {}
-                    Err(TooLong) => return Err(ReadError::unavailable("a line of a watch is too long")),
+                    Err(TooLong) => return Err(ReadError::unavailable("a watch event is too large")),
                 }
             }
-            let silent_until = self.speaks.then(|| self.heard + self.silence);
-            let deadline = silent_until.unwrap_or(self.deadline).min(self.deadline);
-            match next_piece(&mut self.body, deadline).await? {
-                Some(piece) => (self.piece, self.heard) = (piece, Instant::now()),
+            let silence_ends = self.has_bookmarks.then(|| self.received + self.silence);
+            let deadline = silence_ends.unwrap_or(self.deadline).min(self.deadline);
+            match next_chunk(&mut self.body, deadline).await? {
+                Some(chunk) => {
+                    self.chunk = chunk;
+                    self.received = Instant::now();
+                }
                 None if self.lines.is_torn() => {
-                    return Err(ReadError::unavailable("a watch ended within a line"));
+                    return Err(ReadError::unavailable("the watch ended in the middle of an event"));
                 }
                 None => return Ok(false),
             }
         }
     }
 
-    /// The server has said something that nobody asked for, as it will again if it is still there.
-    pub(super) fn speaks(&mut self) {
-        self.speaks = true;
+    /// The API server sends bookmarks, so that silence means a broken connection.
+    pub(super) fn sends_bookmarks(&mut self) {
+        self.has_bookmarks = true;
     }
 
-    /// The line.
     pub(super) fn line(&self) -> &[u8] {
         self.lines.line()
     }
 }
 
-/// The next piece of an answer; none at its end.
-async fn next_piece(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, ReadError> {
+/// `None` at the end of the body.
+async fn next_chunk(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, ReadError> {
     loop {
-        let late = |_| ReadError::unavailable("the connection has fallen silent");
-        match timeout_at(deadline, body.frame()).await.map_err(late)? {
+        let timed_out = |_| ReadError::unavailable("no data from the API server before the timeout");
+        match timeout_at(deadline, body.frame()).await.map_err(timed_out)? {
             Some(Ok(frame)) => {
-                if let Ok(piece) = frame.into_data() {
-                    return Ok(Some(piece));
+                if let Ok(chunk) = frame.into_data() {
+                    return Ok(Some(chunk));
                 }
             }
             Some(Err(error)) => return Err(ReadError::unavailable(root(&error))),
@@ -164,6 +172,6 @@ async fn next_piece(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>,
     }
 }
 
-fn silence(within: Duration) -> ReadError {
-    ReadError::unavailable(format!("no answer within {} s", within.as_secs()))
+fn timed_out(within: Duration) -> ReadError {
+    ReadError::unavailable(format!("no response within {} s", within.as_secs()))
 }

@@ -1,4 +1,4 @@
-//! Which kinds there are, as an API server tells it.
+//! API discovery.
 
 use std::time::Duration;
 
@@ -15,33 +15,31 @@ use serde::{
 
 use bellwether_wire::{Verb, read_error::ReadError};
 
-use super::answer::{ask, ask_all, whole};
+use super::answer::{read_body, send, send_and_read};
 
-/// Everything in one answer, by preference.
-const ALL_AT_ONCE: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+/// Aggregated discovery, with a fallback to the list of groups.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
-/// How many groups are asked for at a time, where they must be asked for one by one.
-const AT_A_TIME: usize = 4;
+/// Concurrent requests where the API server does not support aggregated discovery.
+const CONCURRENCY: usize = 4;
 
-/// A group of kinds. This, and what is in it, is as API servers write it.
+/// `APIGroupDiscovery`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Group {
     pub(super) metadata: GroupName,
-    /// The best comes first.
+    /// The preferred version comes first.
     #[serde(deserialize_with = "list_or_null")]
     pub(super) versions: Vec<GroupVersion>,
 }
 
-/// What a group is called.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GroupName {
     pub(super) name: String,
 }
 
-/// A version of a group.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GroupVersion {
@@ -51,25 +49,21 @@ pub(super) struct GroupVersion {
     pub(super) freshness: Freshness,
 }
 
-/// Whether the list of resources is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum Freshness {
-    /// It is not: the server behind it did not answer.
+    /// The aggregated API server did not respond, so that the resources are incomplete.
     Stale,
     #[default]
     #[serde(other)]
     Current,
 }
 
-/// A kind in a version of its group.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Resource {
-    /// As it stands in paths.
     #[serde(rename = "resource")]
     pub(super) plural: String,
     pub(super) response_kind: Option<ResponseKind>,
-    /// What people may call it besides: one of it, and in short.
     #[serde(rename = "singularResource")]
     pub(super) singular: String,
     #[serde(deserialize_with = "list_or_null")]
@@ -81,14 +75,12 @@ pub(super) struct Resource {
     pub(super) subresources: Vec<Subresource>,
 }
 
-/// What its objects are.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ResponseKind {
     pub(super) kind: String,
 }
 
-/// Where its objects are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum Scope {
     Namespaced,
@@ -97,43 +89,39 @@ pub(super) enum Scope {
     Cluster,
 }
 
-/// A part of an object that can be written by itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Subresource {
     pub(super) subresource: String,
 }
 
-/// Servers that are written in Go may say `null` instead of giving an empty list.
+/// Go encodes a nil slice as `null`.
 fn list_or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// All groups at one of the two roots.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Groups {
     items: Vec<Group>,
 }
 
-/// Asks which kinds there are.
 pub(super) async fn discover(client: &Client, within: Duration) -> Result<Vec<Group>, ReadError> {
     let mut groups = Vec::new();
     for root in [Root::Core, Root::Named] {
-        match all_at_once(client, root, within).await? {
+        match aggregated(client, root, within).await? {
             Some(found) => groups.extend(found),
-            None => groups.extend(one_by_one(client, root, within).await?),
+            None => groups.extend(unaggregated(client, root, within).await?),
         }
     }
     Ok(groups)
 }
 
-/// Where groups are found.
 #[derive(Clone, Copy, Debug)]
 enum Root {
-    /// The group without a name.
+    /// The core group.
     Core,
-    /// All others.
+    /// All other groups.
     Named,
 }
 
@@ -146,27 +134,28 @@ impl Root {
     }
 }
 
-/// All groups in one answer; none if the server does not know how.
-async fn all_at_once(client: &Client, root: Root, within: Duration) -> Result<Option<Vec<Group>>, ReadError> {
-    let question = Request::get(root.path()).header(header::ACCEPT, ALL_AT_ONCE).body(Vec::new());
-    let answer = match ask(client, question.map_err(kube::core::request::Error::BuildRequest), within).await {
-        Ok(answer) => answer,
-        // A server may have nothing to do with the core group. One without any others is not looking at itself.
+/// `None` if the API server does not support aggregated discovery.
+async fn aggregated(client: &Client, root: Root, within: Duration) -> Result<Option<Vec<Group>>, ReadError> {
+    let request = Request::get(root.path()).header(header::ACCEPT, AGGREGATED).body(Vec::new());
+    let response = match send(client, request.map_err(kube::core::request::Error::BuildRequest), within).await
+    {
+        Ok(response) => response,
+        // An API server may lack the core group.
         Err(ReadError::NotFound { .. }) if matches!(root, Root::Core) => return Ok(Some(Vec::new())),
         Err(ReadError::Rejected { .. }) => return Ok(None),
-        Err(trouble) => return Err(trouble),
+        Err(error) => return Err(error),
     };
-    let is_what_we_asked_for = |kind: &header::HeaderValue| {
+    let is_aggregated = |kind: &header::HeaderValue| {
         kind.to_str().is_ok_and(|kind| kind.contains("as=APIGroupDiscoveryList"))
     };
-    if !answer.headers().get(header::CONTENT_TYPE).is_some_and(is_what_we_asked_for) {
+    if !response.headers().get(header::CONTENT_TYPE).is_some_and(is_aggregated) {
         return Ok(None);
     }
-    Ok(Some(understood::<Groups>(&whole(answer, within).await?)?.items))
+    Ok(Some(decode::<Groups>(&read_body(response, within).await?)?.items))
 }
 
-/// All groups, as API servers told it before they could do so in one answer.
-async fn one_by_one(client: &Client, root: Root, within: Duration) -> Result<Vec<Group>, ReadError> {
+/// One request for each group version.
+async fn unaggregated(client: &Client, root: Root, within: Duration) -> Result<Vec<Group>, ReadError> {
     let groups: Vec<APIGroup> = match root {
         Root::Core => {
             let known: APIVersions = get(client, root.path(), within).await?;
@@ -177,14 +166,13 @@ async fn one_by_one(client: &Client, root: Root, within: Duration) -> Result<Vec
         }
         Root::Named => get::<APIGroupList>(client, root.path(), within).await?.groups,
     };
-    let groups = groups.into_iter().map(|group| one_group(client, root, group, within));
-    Ok(stream::iter(groups).buffered(AT_A_TIME).collect().await)
+    let groups = groups.into_iter().map(|group| group_resources(client, root, group, within));
+    Ok(stream::iter(groups).buffered(CONCURRENCY).collect().await)
 }
 
-/// What is in a group, asked for version by version.
-async fn one_group(client: &Client, root: Root, group: APIGroup, within: Duration) -> Group {
+async fn group_resources(client: &Client, root: Root, group: APIGroup, within: Duration) -> Group {
     let APIGroup { name, mut versions, preferred_version, .. } = group;
-    // The order stays, but for the one that is preferred.
+    // A stable sort: only the preferred version moves.
     versions.sort_by_key(|version| preferred_version.as_ref() != Some(version));
     let mut found = Vec::new();
     for GroupVersionForDiscovery { version, .. } in versions {
@@ -202,16 +190,16 @@ async fn one_group(client: &Client, root: Root, group: APIGroup, within: Duratio
 }
 
 async fn get<T: DeserializeOwned>(client: &Client, path: &str, within: Duration) -> Result<T, ReadError> {
-    let question = Verb::Get.request(path, Vec::new()).map_err(kube::core::request::Error::BuildRequest);
-    understood(&ask_all(client, question, within).await?)
+    let request = Verb::Get.request(path, Vec::new()).map_err(kube::core::request::Error::BuildRequest);
+    decode(&send_and_read(client, request, within).await?)
 }
 
-fn understood<T: DeserializeOwned>(json: &[u8]) -> Result<T, ReadError> {
+fn decode<T: DeserializeOwned>(json: &[u8]) -> Result<T, ReadError> {
     serde_json::from_slice(json)
-        .map_err(|error| ReadError::rejected(format!("cannot read discovery: {error}")))
+        .map_err(|error| ReadError::rejected(format!("cannot decode the discovery response: {error}")))
 }
 
-/// The old way, parts of objects stand beside them: `deployments`, `deployments/status`.
+/// Unaggregated discovery lists subresources as resources: `deployments`, `deployments/status`.
 fn resources(list: Vec<APIResource>) -> Vec<Resource> {
     let mut resources: Vec<Resource> = Vec::new();
     for APIResource { name, kind, namespaced, verbs, singular_name, short_names, .. } in list {
@@ -225,9 +213,9 @@ fn resources(list: Vec<APIResource>) -> Vec<Resource> {
                 verbs,
                 subresources: Vec::new(),
             }),
-            Some((whole, part)) => {
-                if let Some(resource) = resources.iter_mut().find(|resource| resource.plural == whole) {
-                    resource.subresources.push(Subresource { subresource: part.to_owned() });
+            Some((parent, subresource)) => {
+                if let Some(resource) = resources.iter_mut().find(|resource| resource.plural == parent) {
+                    resource.subresources.push(Subresource { subresource: subresource.to_owned() });
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! Keeps an inventory up to date: looks which kinds there are, and again when the definitions of kinds change.
+//! Keeps the [`RestMapper`](super::RestMapper) up to date: runs discovery, and watches
+//! CustomResourceDefinitions to know when to run it again.
 
 use std::convert::Infallible;
 
@@ -22,48 +23,50 @@ use tracing::{debug, info, warn};
 
 use super::{
     ClusterConnection,
-    answer::{Watch, ask_all},
+    answer::{Watch, send_and_read},
     discovery::discover,
     discovery_schedule::{CrdWatch, DiscoverySchedule},
 };
 use crate::clock;
 
-/// Where kinds are defined.
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Looks whenever there is a reason to.
 pub(super) async fn discovery_loop(connection: &ClusterConnection) -> Infallible {
-    let (tell, mut heard) = mpsc::channel(64);
+    let (sender, mut events) = mpsc::channel(64);
     tokio::select! {
-        never = listen(connection, tell) => never,
-        never = look(connection, &mut heard) => never,
+        never = watch_crds(connection, sender) => never,
+        never = run_discovery(connection, &mut events) => never,
     }
 }
 
-async fn look(connection: &ClusterConnection, heard: &mut mpsc::Receiver<CrdWatch>) -> Infallible {
+async fn run_discovery(connection: &ClusterConnection, events: &mut mpsc::Receiver<CrdWatch>) -> Infallible {
     let now = || Instant::now().into_std();
-    let mut asked = connection.rest_mapper.asked();
+    let mut requested = connection.rest_mapper.requested();
     let mut schedule = DiscoverySchedule::new(connection.settings.looks_every, now());
     let mut backoff = Backoff::new(connection.settings.pauses);
     loop {
         tokio::select! {
-            Some(heard) = heard.recv() => schedule.heard(heard, now()),
-            Ok(()) = asked.changed() => schedule.asked(now()),
+            Some(event) = events.recv() => schedule.crd_watch(event, now()),
+            Ok(()) = requested.changed() => schedule.requested(now()),
             () = sleep_until(schedule.next().into()) => {
-                let answered = *asked.borrow_and_update();
+                let fulfilled = *requested.borrow_and_update();
                 connection.tally.looks.add(1);
                 match discover(&connection.client, connection.settings.answers_within).await {
                     Ok(groups) => {
                         backoff.reset();
-                        connection.rest_mapper.found(&groups, answered);
-                        schedule.looked(|definition| is_served(connection, definition), now());
+                        connection.rest_mapper.update(&groups, fulfilled);
+                        schedule.completed(|crd| is_served(connection, crd), now());
                     }
-                    Err(trouble) => {
+                    Err(error) => {
                         connection.tally.errors.add(1);
-                        if backoff.failures() == 0 {
-                            warn!("the cluster does not say which kinds it serves, and is asked again: {trouble}");
+                        let is_first = backoff.failures() == 0;
+                        let pause = backoff.pause_or_as_asked(error.retry_after(), &mut rand::rng());
+                        if is_first {
+                            warn!(%error, after = ?pause, "discovery failed: retrying");
+                        } else {
+                            debug!(%error, after = ?pause, "discovery failed: retrying");
                         }
-                        schedule.failed(backoff.pause_or_as_asked(trouble.retry_after(), &mut rand::rng()), now());
+                        schedule.failed(pause, now());
                     }
                 }
             }
@@ -71,94 +74,90 @@ async fn look(connection: &ClusterConnection, heard: &mut mpsc::Receiver<CrdWatc
     }
 }
 
-/// Whether what this definition (`widgets.acme.io`) defines is served.
-fn is_served(connection: &ClusterConnection, definition: &str) -> bool {
-    definition
-        .split_once('.')
-        .is_some_and(|(plural, group)| connection.rest_mapper.has_resource(group, plural))
+/// Whether the kind of a CRD (`widgets.acme.io`) is served.
+fn is_served(connection: &ClusterConnection, crd: &str) -> bool {
+    crd.split_once('.').is_some_and(|(plural, group)| connection.rest_mapper.has_resource(group, plural))
 }
 
-/// Listens to what becomes of the definitions of kinds.
-async fn listen(connection: &ClusterConnection, tell: mpsc::Sender<CrdWatch>) -> Infallible {
-    let mut course = ListWatchPolicy::new(connection.settings.pauses);
+async fn watch_crds(connection: &ClusterConnection, sender: mpsc::Sender<CrdWatch>) -> Infallible {
+    let mut policy = ListWatchPolicy::new(connection.settings.pauses);
     loop {
-        let ended = match course.step() {
-            ReadStep::List => match present_version(connection).await {
+        let ended = match policy.step() {
+            ReadStep::List => match current_version(connection).await {
                 Ok(version) => {
-                    course.listed(version);
-                    // Whoever listens goes only together with us.
-                    let _ = tell.send(CrdWatch::Up).await;
+                    policy.listed(version);
+                    // `discovery_loop` keeps the receiver.
+                    let _ = sender.send(CrdWatch::Up).await;
                     continue;
                 }
-                Err(trouble) => trouble.into(),
+                Err(error) => error.into(),
             },
-            ReadStep::Watch(since) => watch(connection, &since, &mut course, &tell).await,
+            ReadStep::Watch(since) => watch(connection, &since, &mut policy, &sender).await,
         };
-        let reaction = course.ended(&ended, clock::now().passed, &mut rand::rng());
-        if let Some(trouble) = &ended.trouble {
-            debug!("the watch of the definitions of kinds has ended: {trouble}");
+        let reaction = policy.ended(&ended, clock::now().passed, &mut rand::rng());
+        if let Some(error) = &ended.trouble {
+            debug!(%error, after = ?reaction.pause, "watch of CustomResourceDefinitions failed: retrying");
             if reaction.turned.is_some_and(ReadState::is_unreadable) {
-                let every = connection.settings.looks_every.as_secs();
                 info!(
-                    "new kinds are looked for every {every} s only; to have them noticed at once, allow list and watch \
-                     on customresourcedefinitions.apiextensions.k8s.io ({trouble})"
+                    %error,
+                    interval = ?connection.settings.looks_every,
+                    "cannot watch CustomResourceDefinitions: polling for new kinds. Grant list and watch on \
+                     customresourcedefinitions in the API group apiextensions.k8s.io"
                 );
-                let _ = tell.send(CrdWatch::Down).await;
+                let _ = sender.send(CrdWatch::Down).await;
             }
         }
         sleep(reaction.pause).await;
     }
 }
 
-/// The version that the definitions of kinds have now.
-async fn present_version(connection: &ClusterConnection) -> Result<ResourceVersion, ReadError> {
-    let question = Request::new(DEFINITIONS).list_metadata(&ListParams::default().limit(1));
-    let answer = ask_all(&connection.client, question, connection.settings.answers_within).await?;
-    let page = decode::page(&answer, &Plan::identity(), |_| ());
-    let page = page.map_err(|error| ReadError::rejected(format!("a list cannot be read: {error}")))?;
+/// The resourceVersion of the list of CustomResourceDefinitions.
+async fn current_version(connection: &ClusterConnection) -> Result<ResourceVersion, ReadError> {
+    let request = Request::new(CRDS).list_metadata(&ListParams::default().limit(1));
+    let response = send_and_read(&connection.client, request, connection.settings.answers_within).await?;
+    let page = decode::page(&response, &Plan::identity(), |_| ());
+    let page = page.map_err(|error| ReadError::rejected(format!("cannot decode the list: {error}")))?;
     Ok(ResourceVersion::new(&page.version))
 }
 
-/// Watches the definitions of kinds.
 async fn watch(
     connection: &ClusterConnection,
     since: &ResourceVersion,
-    course: &mut ListWatchPolicy,
-    tell: &mpsc::Sender<CrdWatch>,
+    policy: &mut ListWatchPolicy,
+    sender: &mpsc::Sender<CrdWatch>,
 ) -> Ended {
-    let question =
-        |parameters: &WatchParams| Request::new(DEFINITIONS).watch_metadata(parameters, since.as_str());
-    match Watch::begin(connection, question).await {
-        Ok(_) if !course.opened() => Ended { lived: true, trouble: None },
+    let request = |parameters: &WatchParams| Request::new(CRDS).watch_metadata(parameters, since.as_str());
+    match Watch::start(connection, request).await {
+        Ok(_) if !policy.opened() => Ended { lived: true, trouble: None },
         Ok(mut watch) => {
-            let trouble = hear(&mut watch, course, tell).await.err();
-            Ended { lived: watch.has_lived(), trouble }
+            let error = receive(&mut watch, policy, sender).await.err();
+            Ended { lived: watch.has_lived(), trouble: error }
         }
-        Err(trouble) => trouble.into(),
+        Err(error) => error.into(),
     }
 }
 
-async fn hear(
+async fn receive(
     watch: &mut Watch,
-    course: &mut ListWatchPolicy,
-    tell: &mpsc::Sender<CrdWatch>,
+    policy: &mut ListWatchPolicy,
+    sender: &mpsc::Sender<CrdWatch>,
 ) -> Result<(), ReadError> {
     let plan = Plan::identity().with_all(event_decoder::ERROR_FIELDS);
     while watch.next().await? {
         let event = decode::event(watch.line(), &plan);
         let event =
-            event.map_err(|error| ReadError::rejected(format!("an event cannot be read: {error}")))?;
+            event.map_err(|error| ReadError::rejected(format!("cannot decode a watch event: {error}")))?;
         let Some(object) = event.object else { continue };
         match &*event.what {
             "ERROR" => return Err(event_decoder::error(&object)),
             "BOOKMARK" => {}
             what => {
-                let (name, there) = (object.name().into(), what != "DELETED");
-                let _ = tell.send(CrdWatch::Changed { name, there }).await;
+                let (name, exists) = (object.name().into(), what != "DELETED");
+                let _ = sender.send(CrdWatch::Changed { name, exists }).await;
             }
         }
-        course.told(&event_decoder::version(&object));
-        course.lived();
+        policy.told(&event_decoder::version(&object));
+        policy.lived();
     }
     Ok(())
 }

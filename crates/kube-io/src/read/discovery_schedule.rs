@@ -1,135 +1,133 @@
-//! When to look which kinds there are. It knows no network and no clock.
+//! When to run discovery, without network or clock.
 
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
 };
 
-/// Changes come in bursts: a look waits until there is no more for so long,
-const QUIET: Duration = Duration::from_millis(100);
+/// Changes of CRDs come in bursts: discovery waits until none has come for this time.
+const DEBOUNCE: Duration = Duration::from_millis(100);
 
-/// but never longer than this.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The upper bound of all [`DEBOUNCE`] pauses of a burst.
+const DEBOUNCE_LIMIT: Duration = Duration::from_secs(1);
 
-/// A kind is served a moment after it was defined, so a change is followed by more than one look: these are the pauses
-/// after each. Who is not there after the last is not going to be.
-const LOOKS: [Duration; 4] =
+/// A kind is served a moment after its CRD was created, so that discovery is repeated with these pauses.
+const REPEATS: [Duration; 4] =
     [Duration::from_millis(300), Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(6)];
 
-/// Kinds of other API servers come without a definition; they are noticed by a look now and then, so many times less often
-/// than where nothing is heard at all.
-const RARELY: u32 = 10;
+/// The factor for the interval while CRDs are watched. Kinds of aggregated API servers have no CRD, so that
+/// discovery still runs from time to time.
+const WATCHED_FACTOR: u32 = 10;
 
-/// What a cluster says about the kinds that are defined in it.
+/// An event of the watch of CustomResourceDefinitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CrdWatch {
-    /// A definition of this name (`widgets.acme.io`) has changed; it is there, or not any more.
-    Changed { name: Box<str>, there: bool },
-    /// From now on changes are told. There may have been some before.
+    /// The CRD of this name (`widgets.acme.io`) was applied or deleted.
+    Changed {
+        name: Box<str>,
+        exists: bool,
+    },
+    /// The watch has started. Earlier changes may be missing.
     Up,
-    /// Changes are not told any more.
     Down,
 }
 
-/// When to look next, and for what.
 #[derive(Debug)]
 pub(super) struct DiscoverySchedule {
-    /// How often to look when nothing is heard.
-    every: Duration,
-    deaf: bool,
+    /// The interval while CRDs are not watched.
+    interval: Duration,
+    is_watched: bool,
     next: Instant,
-    /// Whoever wants a look earlier has to wait: the last one failed.
+    /// The backoff after a failed discovery.
     not_before: Instant,
-    /// When the first change came for which nobody has looked yet.
-    first: Option<Instant>,
-    /// What is to be there, or not to be there.
+    /// The first change since the last discovery.
+    first_change: Option<Instant>,
+    /// Changed CRDs that discovery does not reflect yet: whether they exist.
     expected: BTreeMap<Box<str>, bool>,
-    /// Whether it has only begun to hear. An API server that has just begun itself serves what is defined a moment later,
-    /// and tells nobody.
-    fresh: bool,
-    looks: usize,
+    /// The watch has just started. If the API server has just started, too, it serves the CRDs a moment
+    /// later, without an event.
+    is_new: bool,
+    /// An index of [`REPEATS`].
+    repeats: usize,
 }
 
 impl DiscoverySchedule {
-    /// The first look is now.
-    pub(super) fn new(every: Duration, now: Instant) -> Self {
+    pub(super) fn new(interval: Duration, now: Instant) -> Self {
         Self {
-            every,
-            deaf: true,
+            interval,
+            is_watched: false,
             next: now,
             not_before: now,
-            first: None,
+            first_change: None,
             expected: BTreeMap::new(),
-            fresh: false,
-            looks: LOOKS.len(),
+            is_new: false,
+            repeats: REPEATS.len(),
         }
     }
 
-    /// When to look next.
     pub(super) fn next(&self) -> Instant {
         self.next.max(self.not_before)
     }
 
-    /// Something was heard.
-    pub(super) fn heard(&mut self, heard: CrdWatch, now: Instant) {
-        match heard {
-            CrdWatch::Changed { name, there } => {
-                self.expected.insert(name, there);
-                self.looks = 0;
+    pub(super) fn crd_watch(&mut self, event: CrdWatch, now: Instant) {
+        match event {
+            CrdWatch::Changed { name, exists } => {
+                self.expected.insert(name, exists);
+                self.repeats = 0;
                 self.soon(now);
             }
             CrdWatch::Up => {
-                self.deaf = false;
-                self.fresh = true;
-                self.looks = 0;
+                self.is_watched = true;
+                self.is_new = true;
+                self.repeats = 0;
                 self.soon(now);
             }
             CrdWatch::Down => {
-                self.deaf = true;
-                self.no_later_than(now + self.every);
+                self.is_watched = false;
+                self.no_later_than(now + self.interval);
             }
         }
     }
 
-    /// Somebody wants a look.
-    pub(super) fn asked(&mut self, now: Instant) {
+    /// A feed has requested a discovery.
+    pub(super) fn requested(&mut self, now: Instant) {
         self.soon(now);
     }
 
-    /// Someone has looked. `is_there` says whether a definition is served.
-    pub(super) fn looked(&mut self, is_there: impl Fn(&str) -> bool, now: Instant) {
-        self.first = None;
-        self.next = now + if self.deaf { self.every } else { self.every * RARELY };
-        self.expected.retain(|name, there| is_there(name) != *there);
-        match LOOKS.get(self.looks) {
-            Some(&pause) if self.fresh || !self.expected.is_empty() => {
-                self.looks += 1;
+    /// Discovery has completed. `is_served` says whether the kind of a CRD is served.
+    pub(super) fn completed(&mut self, is_served: impl Fn(&str) -> bool, now: Instant) {
+        self.first_change = None;
+        self.next = now + if self.is_watched { self.interval * WATCHED_FACTOR } else { self.interval };
+        self.expected.retain(|name, exists| is_served(name) != *exists);
+        match REPEATS.get(self.repeats) {
+            Some(&pause) if self.is_new || !self.expected.is_empty() => {
+                self.repeats += 1;
                 self.no_later_than(now + pause);
             }
-            // All is as expected. But a change may be a new version of what was there before: one more look.
+            // Once more: the change may be a new version of a kind that was served before.
             Some(_) => {
-                self.looks = LOOKS.len();
-                self.no_later_than(now + PATIENCE);
+                self.repeats = REPEATS.len();
+                self.no_later_than(now + DEBOUNCE_LIMIT);
             }
             None => {
-                self.fresh = false;
+                self.is_new = false;
                 self.expected.clear();
             }
         }
     }
 
-    /// The look failed; try again after this pause, and not before.
+    /// Discovery has failed; the next one is not before the end of this pause.
     pub(super) fn failed(&mut self, pause: Duration, now: Instant) {
-        self.first = None;
+        self.first_change = None;
         self.next = now + pause;
         self.not_before = self.next;
     }
 
     fn soon(&mut self, now: Instant) {
-        let first = *self.first.get_or_insert(now);
-        let quiet = (now + QUIET).min(first + PATIENCE);
-        // A burst puts off only the look that it has asked for itself.
-        self.next = if first == now { self.next.min(quiet) } else { quiet };
+        let first = *self.first_change.get_or_insert(now);
+        let debounced = (now + DEBOUNCE).min(first + DEBOUNCE_LIMIT);
+        // A burst postpones only the discovery that it has caused itself.
+        self.next = if first == now { self.next.min(debounced) } else { debounced };
     }
 
     fn no_later_than(&mut self, at: Instant) {
@@ -141,148 +139,148 @@ impl DiscoverySchedule {
 mod tests {
     use super::*;
 
-    const EVERY: Duration = Duration::from_secs(30);
+    const INTERVAL: Duration = Duration::from_secs(30);
 
     fn milliseconds(milliseconds: u64) -> Duration {
         Duration::from_millis(milliseconds)
     }
 
-    fn widgets(there: bool) -> CrdWatch {
-        CrdWatch::Changed { name: "widgets.acme.io".into(), there }
+    fn widgets(exists: bool) -> CrdWatch {
+        CrdWatch::Changed { name: "widgets.acme.io".into(), exists }
     }
 
-    /// One that hears, and has looked as often as it does when it begins.
+    /// With a CRD watch, after the discoveries of the start.
     fn settled(start: Instant) -> DiscoverySchedule {
-        let mut schedule = DiscoverySchedule::new(EVERY, start);
-        schedule.heard(CrdWatch::Up, start);
-        for _ in 0..=LOOKS.len() {
-            schedule.looked(|_| false, start);
+        let mut schedule = DiscoverySchedule::new(INTERVAL, start);
+        schedule.crd_watch(CrdWatch::Up, start);
+        for _ in 0..=REPEATS.len() {
+            schedule.completed(|_| false, start);
         }
         schedule
     }
 
-    /// When it looks until it rests, counted from the start.
-    fn looks(
+    /// The times of the discoveries until the schedule is idle, in milliseconds from the start.
+    fn discoveries(
         schedule: &mut DiscoverySchedule,
         start: Instant,
-        is_there: impl Fn(Duration) -> bool,
+        is_served: impl Fn(Duration) -> bool,
     ) -> Vec<u64> {
-        let (mut looks, mut last) = (Vec::new(), start);
-        while looks.len() < 10 && schedule.next() < last + EVERY * RARELY {
+        let (mut times, mut last) = (Vec::new(), start);
+        while times.len() < 10 && schedule.next() < last + INTERVAL * WATCHED_FACTOR {
             last = schedule.next();
-            looks.push(u64::try_from((last - start).as_millis()).unwrap());
-            schedule.looked(|_| is_there(last - start), last);
+            times.push(u64::try_from((last - start).as_millis()).unwrap());
+            schedule.completed(|_| is_served(last - start), last);
         }
-        looks
+        times
     }
 
     #[test]
-    fn it_rests_while_nothing_changes() {
+    fn it_is_idle_while_nothing_changes() {
         let start = Instant::now();
-        assert_eq!(settled(start).next(), start + EVERY * RARELY);
+        assert_eq!(settled(start).next(), start + INTERVAL * WATCHED_FACTOR);
     }
 
     #[test]
-    fn it_looks_now_and_then_where_nothing_is_heard() {
+    fn it_polls_without_a_crd_watch() {
         let start = Instant::now();
-        let mut schedule = DiscoverySchedule::new(EVERY, start);
-        assert_eq!(looks(&mut schedule, start, |_| false)[..3], [0, 30_000, 60_000]);
+        let mut schedule = DiscoverySchedule::new(INTERVAL, start);
+        assert_eq!(discoveries(&mut schedule, start, |_| false)[..3], [0, 30_000, 60_000]);
         let mut schedule = settled(start);
-        schedule.heard(CrdWatch::Down, start);
-        assert_eq!(looks(&mut schedule, start, |_| false)[..2], [30_000, 60_000]);
+        schedule.crd_watch(CrdWatch::Down, start);
+        assert_eq!(discoveries(&mut schedule, start, |_| false)[..2], [30_000, 60_000]);
         let later = start + milliseconds(5);
-        schedule.heard(CrdWatch::Up, later);
-        assert_eq!(looks(&mut schedule, start, |_| false)[0], 105, "what came before is not missed");
+        schedule.crd_watch(CrdWatch::Up, later);
+        assert_eq!(discoveries(&mut schedule, start, |_| false)[0], 105, "earlier changes are not missed");
     }
 
-    /// It answers before it serves all that is defined, and nothing changes when it does.
+    /// It responds before it serves all CRDs, and sends no event when it does.
     #[test]
-    fn an_api_server_that_has_just_begun_is_looked_at_several_times() {
+    fn an_api_server_that_has_just_started_is_asked_several_times() {
         let start = Instant::now();
-        let mut schedule = DiscoverySchedule::new(EVERY, start);
-        schedule.looked(|_| false, start);
-        schedule.heard(CrdWatch::Up, start);
-        assert_eq!(looks(&mut schedule, start, |_| false), [100, 400, 1400, 4400, 10_400]);
+        let mut schedule = DiscoverySchedule::new(INTERVAL, start);
+        schedule.completed(|_| false, start);
+        schedule.crd_watch(CrdWatch::Up, start);
+        assert_eq!(discoveries(&mut schedule, start, |_| false), [100, 400, 1400, 4400, 10_400]);
     }
 
     #[test]
-    fn a_kind_that_is_there_at_once_is_looked_at_twice() {
-        let start = Instant::now();
-        let mut schedule = settled(start);
-        schedule.heard(widgets(true), start);
-        assert_eq!(looks(&mut schedule, start, |_| true), [100, 1100]);
-    }
-
-    #[test]
-    fn a_kind_that_comes_late_is_waited_for() {
+    fn a_kind_that_is_served_at_once_leads_to_two_discoveries() {
         let start = Instant::now();
         let mut schedule = settled(start);
-        schedule.heard(widgets(true), start);
-        assert_eq!(looks(&mut schedule, start, |at| at > milliseconds(1000)), [100, 400, 1400, 2400]);
+        schedule.crd_watch(widgets(true), start);
+        assert_eq!(discoveries(&mut schedule, start, |_| true), [100, 1100]);
     }
 
     #[test]
-    fn a_kind_that_goes_late_is_waited_for() {
+    fn discovery_repeats_until_a_new_kind_is_served() {
         let start = Instant::now();
         let mut schedule = settled(start);
-        schedule.heard(widgets(false), start);
-        assert_eq!(looks(&mut schedule, start, |at| at < milliseconds(300)), [100, 400, 1400]);
+        schedule.crd_watch(widgets(true), start);
+        assert_eq!(discoveries(&mut schedule, start, |at| at > milliseconds(1000)), [100, 400, 1400, 2400]);
     }
 
     #[test]
-    fn a_kind_that_never_comes_is_given_up() {
+    fn discovery_repeats_until_a_deleted_kind_is_gone() {
         let start = Instant::now();
         let mut schedule = settled(start);
-        schedule.heard(widgets(true), start);
-        assert_eq!(looks(&mut schedule, start, |_| false), [100, 400, 1400, 4400, 10_400]);
+        schedule.crd_watch(widgets(false), start);
+        assert_eq!(discoveries(&mut schedule, start, |at| at < milliseconds(300)), [100, 400, 1400]);
     }
 
     #[test]
-    fn a_burst_is_one_look() {
+    fn the_repeats_for_a_kind_that_is_never_served_end() {
+        let start = Instant::now();
+        let mut schedule = settled(start);
+        schedule.crd_watch(widgets(true), start);
+        assert_eq!(discoveries(&mut schedule, start, |_| false), [100, 400, 1400, 4400, 10_400]);
+    }
+
+    #[test]
+    fn a_burst_leads_to_one_discovery() {
         let start = Instant::now();
         let mut schedule = settled(start);
         for at in (0..=500).step_by(50) {
-            schedule.heard(widgets(true), start + milliseconds(at));
+            schedule.crd_watch(widgets(true), start + milliseconds(at));
         }
         assert_eq!(schedule.next(), start + milliseconds(600));
     }
 
     #[test]
-    fn a_burst_without_end_puts_nothing_off_for_ever() {
+    fn an_endless_burst_does_not_postpone_discovery_for_ever() {
         let start = Instant::now();
         let mut schedule = settled(start);
         for at in (0..5000).step_by(50) {
-            schedule.heard(widgets(true), start + milliseconds(at));
+            schedule.crd_watch(widgets(true), start + milliseconds(at));
         }
-        assert_eq!(schedule.next(), start + PATIENCE);
+        assert_eq!(schedule.next(), start + DEBOUNCE_LIMIT);
     }
 
     #[test]
-    fn who_asks_gets_a_look_soon() {
+    fn a_requested_discovery_is_soon() {
         let start = Instant::now();
         let mut schedule = settled(start);
-        schedule.heard(CrdWatch::Down, start);
-        schedule.asked(start);
-        assert_eq!(schedule.next(), start + QUIET);
+        schedule.crd_watch(CrdWatch::Down, start);
+        schedule.requested(start);
+        assert_eq!(schedule.next(), start + DEBOUNCE);
     }
 
     #[test]
-    fn a_look_that_failed_is_tried_again() {
+    fn a_failed_discovery_is_retried() {
         let start = Instant::now();
         let mut schedule = settled(start);
-        schedule.heard(widgets(true), start);
-        let at = start + QUIET;
+        schedule.crd_watch(widgets(true), start);
+        let at = start + DEBOUNCE;
         schedule.failed(milliseconds(700), at);
-        assert_eq!(looks(&mut schedule, at, |_| true), [700, 1700]);
+        assert_eq!(discoveries(&mut schedule, at, |_| true), [700, 1700]);
     }
 
     #[test]
-    fn a_server_that_asked_for_patience_is_not_asked_because_somebody_else_asks() {
+    fn a_request_does_not_shorten_the_backoff() {
         let start = Instant::now();
         let mut schedule = settled(start);
         schedule.failed(milliseconds(3000), start);
-        schedule.asked(start);
-        schedule.heard(widgets(true), start + milliseconds(500));
-        assert_eq!(looks(&mut schedule, start, |_| true), [3000, 4000]);
+        schedule.requested(start);
+        schedule.crd_watch(widgets(true), start + milliseconds(500));
+        assert_eq!(discoveries(&mut schedule, start, |_| true), [3000, 4000]);
     }
 }

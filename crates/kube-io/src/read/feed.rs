@@ -1,4 +1,4 @@
-//! Drives a follower with a network and a clock: what it wants to know is asked, and what it has to tell is told.
+//! Drives a reflector with a client and a clock, and sends its events to the engine.
 
 use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
 
@@ -14,22 +14,21 @@ use tokio::{
 
 use super::{
     ClusterConnection,
-    answer::{Watch, ask_all},
+    answer::{Watch, send_and_read},
     rest_mapper::Kinds,
     tally::FeedLiveness,
 };
 use crate::clock::now;
 
-/// How long to wait for another look at which kinds there are.
-const LOOK: Duration = Duration::from_secs(30);
+const REDISCOVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Follows one kind.
+/// The task of one kind.
 pub(super) struct Feed<Id> {
     id: Id,
-    follower: Reflector,
+    reflector: Reflector,
     kinds: watch::Receiver<Option<Arc<Kinds>>>,
     connection: Arc<ClusterConnection>,
-    news: mpsc::Sender<(Id, FeedEvent)>,
+    events: mpsc::Sender<(Id, FeedEvent)>,
     liveness: Arc<FeedLiveness>,
 }
 
@@ -39,22 +38,23 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         kind: GroupKind,
         lens: Arc<Lens>,
         connection: Arc<ClusterConnection>,
-        news: mpsc::Sender<(Id, FeedEvent)>,
+        events: mpsc::Sender<(Id, FeedEvent)>,
         liveness: Arc<FeedLiveness>,
     ) -> Self {
         let (namespace, pauses) = (connection.settings.namespace.clone(), connection.settings.pauses);
-        let follower = Reflector::new(kind, namespace, lens, pauses, rand::random());
-        Self { id, follower, kinds: connection.rest_mapper.kinds(), connection, news, liveness }
+        let reflector = Reflector::new(kind, namespace, lens, pauses, rand::random());
+        Self { id, reflector, kinds: connection.rest_mapper.kinds(), connection, events, liveness }
     }
 
-    /// Follows the kind until nobody listens any more. When the lens changes, everything is listed once more.
+    /// Runs until the receiver of the events or the sender of the lenses is dropped. A new lens leads to a
+    /// relist.
     pub(super) async fn run(mut self, mut lenses: watch::Receiver<Arc<Lens>>) {
-        let news = self.news.clone();
+        let events = self.events.clone();
         loop {
             tokio::select! {
-                () = news.closed() => return,
+                () = events.closed() => return,
                 changed = lenses.changed() => match changed {
-                    Ok(()) => self.follower.set_lens(Arc::clone(&lenses.borrow_and_update())),
+                    Ok(()) => self.reflector.set_lens(Arc::clone(&lenses.borrow_and_update())),
                     Err(_) => return,
                 },
                 never = self.follow() => match never {},
@@ -62,95 +62,95 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
         }
     }
 
-    /// It may be dropped at any time: what was not told by then is told when it is called again.
+    /// Cancel-safe: events that were not sent stay in the reflector.
     async fn follow(&mut self) -> Infallible {
         loop {
-            self.tell().await;
-            match self.follower.next() {
+            self.send_events().await;
+            match self.reflector.next() {
                 Action::Discover => {
-                    let found = self.find();
-                    if !self.follower.discovered(&found, now()) {
-                        self.tell().await;
-                        // What sends lives as long as the place does.
+                    let discovered = self.discovered();
+                    if !self.reflector.discovered(&discovered, now()) {
+                        self.send_events().await;
+                        // The connection keeps the sender.
                         let _ = self.kinds.changed().await;
                     }
                 }
                 Action::Rediscover => {
-                    let _ = timeout(LOOK, self.connection.rest_mapper.rediscover()).await;
-                    let found = self.find();
-                    self.follower.discovered(&found, now());
+                    let _ = timeout(REDISCOVERY_TIMEOUT, self.connection.rest_mapper.rediscover()).await;
+                    let discovered = self.discovered();
+                    self.reflector.discovered(&discovered, now());
                 }
                 Action::List { path, rest } => self.list(path, rest).await,
                 Action::Watch { path, since } => {
                     if let Some(ended) = self.watch(path, &since).await {
                         self.connection.tally.errors.add(usize::from(ended.trouble.is_some()));
-                        self.follower.ended(ended, now());
+                        self.reflector.ended(ended, now());
                     }
                 }
                 Action::Sleep(pause) => {
                     sleep(pause).await;
-                    self.follower.slept();
+                    self.reflector.slept();
                 }
             }
         }
     }
 
-    /// Whether the cluster serves the kind, as far as is known.
-    fn find(&mut self) -> Discovered {
-        let kind = self.follower.kind();
+    fn discovered(&mut self) -> Discovered {
+        let kind = self.reflector.kind();
         match self.kinds.borrow_and_update().as_ref().map(|kinds| kinds.get(kind)) {
             Some(Some(served)) => Discovered::Served(served.clone()),
-            Some(None) if self.connection.rest_mapper.is_silent(&kind.group) => Discovered::Unavailable,
+            Some(None) if self.connection.rest_mapper.is_unavailable(&kind.group) => Discovered::Unavailable,
             Some(None) => Discovered::NotServed,
             None => Discovered::Unknown,
         }
     }
 
-    /// Asks for a page of the list.
+    /// Requests one page.
     async fn list(&mut self, path: String, rest: Option<String>) {
         let connection = Arc::clone(&self.connection);
         if rest.is_none() {
             connection.tally.lists.add(1);
-            connection.tally.relists.add(usize::from(self.follower.has_listed()));
+            connection.tally.relists.add(usize::from(self.reflector.has_listed()));
         }
         let mut parameters = ListParams::default().limit(connection.settings.page_size);
         parameters.continue_token = rest;
-        let question = Request::new(path).list(&parameters);
-        let answer = ask_all(&connection.client, question, connection.settings.answers_within).await;
+        let request = Request::new(path).list(&parameters);
+        let response = send_and_read(&connection.client, request, connection.settings.answers_within).await;
         let now = now();
-        if answer.is_ok() {
-            self.liveness.beat(now);
+        if response.is_ok() {
+            self.liveness.responded(now);
         }
-        let heard = self.follower.page(answer.as_deref().map_err(ReadError::clone), now);
-        self.count(heard);
+        let received = self.reflector.page(response.as_deref().map_err(ReadError::clone), now);
+        self.count(received);
     }
 
-    /// Watches what becomes of the objects since this version. Gives how that ended, if it did by itself.
+    /// Returns `None` if the watch was abandoned because the kind is served in another version.
     async fn watch(&mut self, path: String, since: &ResourceVersion) -> Option<Ended> {
         let connection = Arc::clone(&self.connection);
         connection.tally.watches.add(1);
         let request = Request::new(path);
-        match Watch::begin(&connection, |parameters| request.watch(parameters, since.as_str())).await {
-            Ok(_) if !self.follower.opened() => Some(Ended { lived: true, trouble: None }),
+        match Watch::start(&connection, |parameters| request.watch(parameters, since.as_str())).await {
+            Ok(_) if !self.reflector.opened() => Some(Ended { lived: true, trouble: None }),
             Ok(mut watch) => {
                 let liveness = Arc::clone(&self.liveness);
-                let _open = (connection.tally.open_watches.one(), liveness.open());
-                let trouble = self.hear(&mut watch).await?;
-                Some(Ended { lived: watch.has_lived(), trouble })
+                let _open = (connection.tally.open_watches.guard(), liveness.open());
+                let error = self.receive(&mut watch).await?;
+                Some(Ended { lived: watch.has_lived(), trouble: error })
             }
-            Err(trouble) => Some(trouble.into()),
+            Err(error) => Some(error.into()),
         }
     }
 
-    /// Tells what a watch tells, until it ends, with some trouble or without, or the kind is served in another way.
-    async fn hear(&mut self, watch: &mut Watch) -> Option<Option<ReadError>> {
-        self.liveness.beat(now());
+    /// Returns the error that ended the watch, `Some(None)` if it ended at its timeout, `None` if it was
+    /// abandoned.
+    async fn receive(&mut self, watch: &mut Watch) -> Option<Option<ReadError>> {
+        self.liveness.responded(now());
         loop {
             let next = tokio::select! {
                 next = watch.next() => next,
                 _ = self.kinds.changed() => {
-                    let found = self.find();
-                    if self.follower.discovered(&found, now()) {
+                    let discovered = self.discovered();
+                    if self.reflector.discovered(&discovered, now()) {
                         return None;
                     }
                     continue;
@@ -159,41 +159,40 @@ impl<Id: Copy + Send + Sync + 'static> Feed<Id> {
             match next {
                 Ok(true) => {}
                 Ok(false) => return Some(None),
-                Err(trouble) => return Some(Some(trouble)),
+                Err(error) => return Some(Some(error)),
             }
             let now = now();
-            self.liveness.beat(now);
-            match self.follower.line(watch.line(), now) {
-                Ok(heard) => {
-                    self.count(heard);
-                    if heard.bookmark {
-                        watch.speaks();
+            self.liveness.responded(now);
+            match self.reflector.line(watch.line(), now) {
+                Ok(received) => {
+                    self.count(received);
+                    if received.bookmark {
+                        watch.sends_bookmarks();
                     }
                 }
-                Err(trouble) => return Some(Some(trouble)),
+                Err(error) => return Some(Some(error)),
             }
-            self.tell().await;
+            self.send_events().await;
         }
     }
 
-    /// Tells what there is to tell.
-    async fn tell(&mut self) {
-        while self.follower.has_events() {
-            // What cannot be told now stays where it is.
-            let Ok(room) = self.news.reserve().await else {
-                // Nobody listens any more: the task is about to end.
+    async fn send_events(&mut self) {
+        while self.reflector.has_events() {
+            // Without a permit, the event stays in the reflector.
+            let Ok(permit) = self.events.reserve().await else {
+                // The receiver is dropped: `run` is about to return.
                 return pending().await;
             };
-            if let Some(news) = self.follower.take() {
-                self.liveness.told(&news);
-                room.send((self.id, news));
+            if let Some(event) = self.reflector.take() {
+                self.liveness.sent(&event);
+                permit.send((self.id, event));
             }
         }
     }
 
-    fn count(&self, heard: Received) {
-        self.connection.tally.errors.add(usize::from(heard.failed));
-        self.connection.tally.read.add(heard.read);
-        self.connection.tally.unreadable.add(heard.nonsense);
+    fn count(&self, received: Received) {
+        self.connection.tally.errors.add(usize::from(received.failed));
+        self.connection.tally.read.add(received.read);
+        self.connection.tally.unreadable.add(received.malformed);
     }
 }

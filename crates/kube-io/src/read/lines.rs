@@ -1,49 +1,47 @@
-//! Lines out of pieces that end anywhere.
+//! Assembles lines from chunks.
 
 use std::io::BufRead as _;
 
-/// How much room is kept for the next line when there was a longer one.
-const ROOM: usize = 64 * 1024;
+/// The capacity that is kept after a longer line.
+const CAPACITY: usize = 64 * 1024;
 
-/// Puts pieces together to lines.
 #[derive(Debug)]
 pub(super) struct Lines {
     line: Vec<u8>,
     longest: usize,
 }
 
-/// A line is longer than any that makes sense.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
 impl Lines {
-    /// No line may be longer than this.
+    /// `longest` includes the newline.
     pub(super) fn new(longest: usize) -> Self {
         Self { line: Vec::new(), longest }
     }
 
-    /// Takes from the piece what belongs to the next line. Gives whether the line is whole.
-    pub(super) fn next(&mut self, piece: &mut &[u8]) -> Result<bool, TooLong> {
-        if self.is_whole() {
+    /// Takes the bytes of the next line from the chunk. Returns whether the line is complete.
+    pub(super) fn next(&mut self, chunk: &mut &[u8]) -> Result<bool, TooLong> {
+        if self.is_complete() {
             self.line.clear();
-            self.line.shrink_to(ROOM);
+            self.line.shrink_to(CAPACITY);
         }
         // Reading from memory cannot fail.
-        let _ = piece.read_until(b'\n', &mut self.line);
-        if self.line.len() > self.longest { Err(TooLong) } else { Ok(self.is_whole()) }
+        let _ = chunk.read_until(b'\n', &mut self.line);
+        if self.line.len() > self.longest { Err(TooLong) } else { Ok(self.is_complete()) }
     }
 
-    /// The line, as far as it has come.
+    /// The line without the newline; it may be incomplete.
     pub(super) fn line(&self) -> &[u8] {
         self.line.strip_suffix(b"\n").unwrap_or(&self.line)
     }
 
-    /// Whether half a line is waiting for the rest.
+    /// Whether the last line is incomplete.
     pub(super) fn is_torn(&self) -> bool {
-        !self.line.is_empty() && !self.is_whole()
+        !self.line.is_empty() && !self.is_complete()
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.line.ends_with(b"\n")
     }
 }
@@ -54,13 +52,13 @@ mod tests {
 
     use super::*;
 
-    /// The lines of a text that arrives in pieces of this size, and whether half a line is left.
+    /// The lines of a text in chunks of this size, and whether the last line is incomplete.
     fn lines(text: &str, size: usize) -> Result<(Vec<String>, bool), TooLong> {
         let mut lines = Lines::new(8);
         let mut found = Vec::new();
-        for mut piece in text.as_bytes().chunks(size) {
-            while !piece.is_empty() {
-                if lines.next(&mut piece)? {
+        for mut chunk in text.as_bytes().chunks(size) {
+            while !chunk.is_empty() {
+                if lines.next(&mut chunk)? {
                     found.push(String::from_utf8_lossy(lines.line()).into_owned());
                 }
             }
@@ -73,9 +71,9 @@ mod tests {
     #[case::one("one\n", &["one"], false)]
     #[case::two("one\ntwo\n", &["one", "two"], false)]
     #[case::empty_ones("\n\none\n", &["", "", "one"], false)]
-    #[case::half("one\ntw", &["one"], true)]
-    #[case::as_long_as_may_be("1234567\n", &["1234567"], false)]
-    fn pieces_of_any_size_give_the_same(
+    #[case::incomplete("one\ntw", &["one"], true)]
+    #[case::longest("1234567\n", &["1234567"], false)]
+    fn chunks_of_any_size_give_the_same_lines(
         #[case] text: &str,
         #[case] expected: &[&str],
         #[case] torn: bool,
@@ -86,7 +84,7 @@ mod tests {
     }
 
     #[rstest]
-    fn no_line_is_too_long(#[values(1, 3, 100)] size: usize) {
+    fn lines_that_are_too_long_are_errors(#[values(1, 3, 100)] size: usize) {
         assert_eq!(lines("one\n123456789", size), Err(TooLong));
         assert_eq!(lines("12345678\n", size), Err(TooLong));
     }

@@ -1,12 +1,14 @@
-//! Reading a cluster: which kinds it serves, and what becomes of the objects of those that somebody wants to know about.
+//! Reads one cluster: API discovery, and a reflector for each kind that the engine asks for.
 //!
-//! A [`Reader`] follows kinds in one cluster. For each there is a task that lists the objects once and then watches them,
-//! through whatever goes wrong on the way; the bytes of the API server become facts at once, and nothing else is kept.
-//! What is hard about it knows neither network nor clock: when to list, to watch and to wait, and what bytes mean, is for
-//! [`bellwether_wire`] to know, and when to look for new kinds for `schedule`.
+//! A [`Reader`] runs two kinds of tasks:
 //!
-//! In the words of other controllers: a feed is a reflector without a cache, `discovery_loop` the discovery loop, `schedule` its
-//! schedule, and `rest_mapper` the RESTMapper.
+//! - `feed`, one for each kind: drives a [`Reflector`](bellwether_wire::Reflector) with the client and the
+//!   clock, and sends its events to the engine. Objects are decoded to facts at once; the reflector has no
+//!   cache.
+//! - `discovery_loop`: keeps the `rest_mapper` up to date. It runs discovery when `discovery_schedule` says
+//!   so, mostly after a CustomResourceDefinition has changed.
+//!
+//! [`ClusterSnapshot`] reads a cluster once, without watches, for the command line.
 
 mod answer;
 mod discovery;
@@ -44,18 +46,18 @@ use tracing::{Instrument as _, Span};
 use feed::Feed;
 use tally::FeedLiveness;
 
-/// Reads one cluster. When it is dropped, so are its connections.
+/// Reads one cluster. Dropping it closes the connections.
 ///
-/// Its log lines are in the span in which it was started: let that name the cluster.
+/// Its log lines are in the span of the caller of [`Reader::start`], which should name the cluster.
 pub struct Reader<Id = FeedId> {
     connection: Arc<ClusterConnection>,
-    news: mpsc::Sender<(Id, FeedEvent)>,
+    events: mpsc::Sender<(Id, FeedEvent)>,
     feeds: HashMap<Id, Followed>,
     span: Span,
-    _scout: Task,
+    _discovery_loop: Task,
 }
 
-/// What all that read a cluster share.
+/// Shared by all tasks of a reader.
 struct ClusterConnection {
     client: Client,
     settings: Settings,
@@ -63,13 +65,13 @@ struct ClusterConnection {
     tally: Arc<Tally>,
 }
 
-/// A kind that is followed.
+/// The task of one kind.
 struct Followed {
     lens: watch::Sender<Arc<Lens>>,
     _task: Task,
 }
 
-/// A task that ends when this is dropped.
+/// Aborts the task when dropped.
 struct Task(JoinHandle<()>);
 
 impl Drop for Task {
@@ -79,11 +81,10 @@ impl Drop for Task {
 }
 
 impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
-    /// Begins to read a cluster, on the runtime in which this is called. What is read is told to `news`; whoever is slow
-    /// to take it makes the cluster wait.
+    /// Must be called within a tokio runtime. A full `events` channel blocks the watches.
     ///
-    /// The client must not repeat calls by itself: what an API server asks for when it is busy is honoured here.
-    pub fn start(client: Client, settings: Settings, news: mpsc::Sender<(Id, FeedEvent)>) -> Self {
+    /// The client must not retry by itself: the reader honours `Retry-After`.
+    pub fn start(client: Client, settings: Settings, events: mpsc::Sender<(Id, FeedEvent)>) -> Self {
         let tally = Arc::new(Tally::default());
         let connection =
             Arc::new(ClusterConnection { client, settings, rest_mapper: RestMapper::new(), tally });
@@ -93,46 +94,44 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
             async move { match discovery_loop::discovery_loop(&connection).await {} }
         };
         let discovery_loop = Task(tokio::spawn(discovery_loop.instrument(span.clone())));
-        Self { connection, news, feeds: HashMap::new(), span, _scout: discovery_loop }
+        Self { connection, events, feeds: HashMap::new(), span, _discovery_loop: discovery_loop }
     }
 
-    /// Follows a kind. If it is followed under this id already, everything is listed once more through the new lens.
+    /// Lists and watches a kind. If `feed` exists, it relists with the new lens.
     pub fn follow(&mut self, feed: Id, kind: GroupKind, lens: Arc<Lens>) {
         match self.feeds.entry(feed) {
             Entry::Occupied(followed) => drop(followed.get().lens.send_replace(lens)),
             Entry::Vacant(vacant) => {
                 let liveness = Arc::new(FeedLiveness::default());
-                self.connection.tally.listen(Arc::downgrade(&liveness));
+                self.connection.tally.track(Arc::downgrade(&liveness));
                 let (sender, lenses) = watch::channel(Arc::clone(&lens));
                 let connection = Arc::clone(&self.connection);
-                let task = Feed::new(feed, kind, lens, connection, self.news.clone(), liveness).run(lenses);
+                let task = Feed::new(feed, kind, lens, connection, self.events.clone(), liveness).run(lenses);
                 let task = Task(tokio::spawn(task.instrument(self.span.clone())));
                 vacant.insert(Followed { lens: sender, _task: task });
             }
         }
     }
 
-    /// Follows it no longer. News that is on its way may still arrive.
+    /// Stops a feed. Events that are already in the channel still arrive.
     pub fn leave(&mut self, feed: Id) {
         self.feeds.remove(&feed);
     }
 
-    /// How the cluster serves a kind, as far as discovery has told.
+    /// `None` if the kind is not served, or discovery has not completed yet.
     pub fn served(&self, kind: &GroupKind) -> Option<Served> {
         self.connection.rest_mapper.served(kind)
     }
 
-    /// What the cluster serves.
     pub fn rest_mapper(&self) -> &RestMapper {
         &self.connection.rest_mapper
     }
 
-    /// The kinds that the cluster serves, whenever they change; none until they are known.
+    /// The served kinds; `None` until discovery has completed.
     pub(crate) fn kinds(&self) -> KindsReceiver {
         self.connection.rest_mapper.kinds()
     }
 
-    /// What was done so far.
     pub fn tally(&self) -> &Arc<Tally> {
         &self.connection.tally
     }

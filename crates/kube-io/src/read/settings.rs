@@ -1,30 +1,28 @@
-//! How a cluster is read.
+//! Limits and intervals of a reader.
 
 use std::{ops::RangeInclusive, time::Duration};
 
 use bellwether_wire::backoff::BackoffLimits;
 use rand::Rng;
 
-/// How a cluster is read. The defaults are good for most.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The one namespace that is read; all of them if there is none. Kinds without namespaces are read all the same.
+    /// `None` for all namespaces. Cluster-scoped kinds are always read.
     pub namespace: Option<String>,
-    /// How many objects a page of a list has.
+    /// Objects in a list page.
     pub page_size: u32,
-    /// How long a watch lasts before it is begun anew, in whole seconds. It is drawn from this range each time, so that
-    /// watches which began together do not end together.
+    /// The timeout of a watch, in whole seconds, drawn from this range each time: watches that start together
+    /// do not end together.
     pub watch_lasts: RangeInclusive<Duration>,
-    /// How long after its time a watch may still be open. One that is open for longer has lost its other end.
+    /// A watch that is open for longer than its timeout plus this has a broken connection.
     pub slack: Duration,
-    /// How long a watch may be silent after the server has spoken of its own accord. API servers do so about once a minute
-    /// where they do at all.
+    /// The longest time without data on a watch with bookmarks. API servers send bookmarks about once a
+    /// minute.
     pub silence: Duration,
-    /// How long an answer may take to begin, and how long it may pause.
+    /// The timeout for the headers of a response, and for each chunk of its body.
     pub answers_within: Duration,
-    /// The pauses between attempts.
     pub pauses: BackoffLimits,
-    /// How often to look which kinds there are, where the cluster does not tell when that changes.
+    /// The interval of discovery where CustomResourceDefinitions cannot be watched.
     pub looks_every: Duration,
 }
 
@@ -44,7 +42,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How long the next watch lasts, in seconds.
     pub(super) fn draw_watch_seconds(&self, random: &mut impl Rng) -> u32 {
         let seconds = |duration: &Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX).max(1);
         let (least, most) = (seconds(self.watch_lasts.start()), seconds(self.watch_lasts.end()));

@@ -1,4 +1,4 @@
-//! What a reader has done so far, for those who count.
+//! Counters and liveness of a reader.
 
 use std::{
     sync::{
@@ -13,69 +13,66 @@ use jiff::Timestamp;
 
 use crate::clock::time_of;
 
-/// What a reader has done so far.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Lists that were begun.
+    /// Lists started, without further pages.
     pub lists: Count,
-    /// Those among them that were not the first of their feed.
+    /// Lists started by a feed that had completed a list before.
     pub relists: Count,
-    /// Watches that were begun.
+    /// Watches started.
     pub watches: Count,
-    /// Watches that are open now.
+    /// Watches open now.
     pub open_watches: Count,
-    /// Objects and events that were understood.
+    /// Objects in lists and watch events decoded.
     pub read: Count,
-    /// Objects that were not.
+    /// Malformed objects.
     pub unreadable: Count,
-    /// Attempts that failed.
+    /// Failed lists, watches and discoveries.
     pub errors: Count,
-    /// Looks at which kinds there are.
+    /// Discoveries started.
     pub looks: Count,
-    /// When the feeds last heard from the cluster.
-    pulses: Mutex<Vec<Weak<FeedLiveness>>>,
+    feeds: Mutex<Vec<Weak<FeedLiveness>>>,
 }
 
 impl Tally {
-    /// When that feed heard from the cluster which has not for longest. API servers speak up on every watch about once a
-    /// minute, so what is much older than that is out of touch.
+    /// The time of the last response to the feed that has been silent longest. API servers send a bookmark on
+    /// every watch about once a minute.
     pub fn heard_least_recently(&self) -> Option<Timestamp> {
-        let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
-        pulses.iter().filter_map(|liveness| liveness.upgrade()?.last()).min().map(time_of)
+        let feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        feeds.iter().filter_map(|liveness| liveness.upgrade()?.last()).min().map(time_of)
     }
 
-    /// When any feed last heard from the cluster.
+    /// The time of the last response to any feed.
     pub fn heard_last(&self) -> Option<Timestamp> {
-        self.last_beat().map(time_of)
+        self.last_activity().map(time_of)
     }
 
-    /// The same, by the monotonic clock.
-    pub(crate) fn last_beat(&self) -> Option<Duration> {
-        let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
-        pulses.iter().filter_map(|liveness| liveness.upgrade()?.last()).max()
+    /// [`Tally::heard_last`] by the monotonic clock.
+    pub(crate) fn last_activity(&self) -> Option<Duration> {
+        let feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        feeds.iter().filter_map(|liveness| liveness.upgrade()?.last()).max()
     }
 
-    /// Whether all watches are open that should be; nothing as long as none should be.
+    /// `Connected` if the watches of all listed kinds are open, otherwise `Lost`. `None` before the first
+    /// list.
     pub fn connection(&self) -> Option<ClusterEvent> {
-        let pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
-        let watches = pulses.iter().filter_map(|liveness| liveness.upgrade()?.is_open());
+        let feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        let watches = feeds.iter().filter_map(|liveness| liveness.upgrade()?.is_open());
         let all_open = watches.reduce(|one, other| one && other)?;
         Some(if all_open { ClusterEvent::Connected } else { ClusterEvent::Lost })
     }
 
-    pub(super) fn listen(&self, liveness: Weak<FeedLiveness>) {
-        let mut pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
-        pulses.retain(|liveness| liveness.strong_count() > 0);
-        pulses.push(liveness);
+    pub(super) fn track(&self, liveness: Weak<FeedLiveness>) {
+        let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        feeds.retain(|liveness| liveness.strong_count() > 0);
+        feeds.push(liveness);
     }
 }
 
-/// A number that others may read at any time.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// How many.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -84,14 +81,13 @@ impl Count {
         self.0.fetch_add(more as u64, Ordering::Relaxed);
     }
 
-    /// Counts one for as long as what this gives back lives.
-    pub(super) fn one(&self) -> CountGuard<'_> {
+    /// Adds one until the guard is dropped.
+    pub(super) fn guard(&self) -> CountGuard<'_> {
         self.add(1);
         CountGuard(self)
     }
 }
 
-/// One that is counted as long as it lives.
 pub(super) struct CountGuard<'c>(&'c Count);
 
 impl Drop for CountGuard<'_> {
@@ -100,38 +96,38 @@ impl Drop for CountGuard<'_> {
     }
 }
 
-/// Whether a feed hears from its cluster.
 #[derive(Debug, Default)]
 pub(super) struct FeedLiveness {
-    /// When it last did, in milliseconds of [`Now::passed`]; 0 for never.
+    /// The last response, in milliseconds of [`Now::passed`]; 0 for never.
     last: AtomicU64,
-    /// Whether its kind has been listed and can be read, so that a watch should be open.
+    /// Whether the kind is listed and readable, so that a watch should be open.
     listed: AtomicBool,
     open: AtomicBool,
 }
 
 impl FeedLiveness {
-    pub(super) fn beat(&self, now: Now) {
+    /// The API server has responded.
+    pub(super) fn responded(&self, now: Now) {
         let passed = u64::try_from(now.passed.as_millis()).unwrap_or(u64::MAX);
         self.last.store(passed.max(1), Ordering::Relaxed);
     }
 
-    /// The feed has told this.
-    pub(super) fn told(&self, news: &FeedEvent) {
-        match news {
+    /// The feed has sent this event to the engine.
+    pub(super) fn sent(&self, event: &FeedEvent) {
+        match event {
             FeedEvent::ListCompleted => self.listed.store(true, Ordering::Relaxed),
             FeedEvent::Unreadable(_) => self.listed.store(false, Ordering::Relaxed),
             _ => {}
         }
     }
 
-    /// A watch is open for as long as what this gives back lives.
+    /// Marks the watch as open until the guard is dropped.
     pub(super) fn open(&self) -> OpenWatch<'_> {
         self.open.store(true, Ordering::Relaxed);
         OpenWatch(self)
     }
 
-    /// Whether its watch is open; nothing as long as it should not be.
+    /// `None` while the feed needs no watch.
     fn is_open(&self) -> Option<bool> {
         self.listed.load(Ordering::Relaxed).then(|| self.open.load(Ordering::Relaxed))
     }
@@ -144,7 +140,6 @@ impl FeedLiveness {
     }
 }
 
-/// A watch that is open as long as this lives.
 pub(super) struct OpenWatch<'p>(&'p FeedLiveness);
 
 impl Drop for OpenWatch<'_> {
@@ -162,18 +157,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_watch_that_should_be_open_and_is_not_is_a_connection_that_is_lost() {
+    fn one_closed_watch_of_a_listed_kind_is_a_lost_connection() {
         let (tally, [pods, nodes]) = (Tally::default(), [(); 2].map(|()| Arc::new(FeedLiveness::default())));
         for liveness in [&pods, &nodes] {
-            tally.listen(Arc::downgrade(liveness));
+            tally.track(Arc::downgrade(liveness));
         }
         assert_eq!(tally.connection(), None, "nothing has been listed");
-        pods.told(&FeedEvent::ListCompleted);
+        pods.sent(&FeedEvent::ListCompleted);
         let open = pods.open();
         assert_eq!(tally.connection(), Some(ClusterEvent::Connected));
-        nodes.told(&FeedEvent::ListCompleted);
+        nodes.sent(&FeedEvent::ListCompleted);
         assert_eq!(tally.connection(), Some(ClusterEvent::Lost));
-        nodes.told(&FeedEvent::Unreadable(Unreadable::NotServed));
+        nodes.sent(&FeedEvent::Unreadable(Unreadable::NotServed));
         assert_eq!(tally.connection(), Some(ClusterEvent::Connected), "there is nothing to watch");
         drop(open);
         assert_eq!(tally.connection(), Some(ClusterEvent::Lost));

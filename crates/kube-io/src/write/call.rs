@@ -1,4 +1,4 @@
-//! One request, and the whole of its answer.
+//! One request and its response.
 
 use std::time::Duration;
 
@@ -10,52 +10,49 @@ use kube::{Client, client::Body};
 use thiserror::Error;
 use tokio::time::timeout;
 
-/// How long an API server has for its answer, unless somebody wants it otherwise.
+/// The default timeout of a request.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest answer that is read. Objects are shorter, and of most of them only the metadata come.
-const LONGEST_ANSWER: usize = 4 << 20;
+/// In bytes. Objects are smaller, and most responses contain metadata only.
+const LONGEST_RESPONSE: usize = 4 << 20;
 
-/// Why a request was not answered with a success.
+/// Why a request got no 2xx response. After `NoAnswer`, `Timeout` and `BrokenOff`, the API server may have
+/// carried it out.
 #[derive(Debug, Error)]
 pub enum CallError {
-    /// It cannot be sent: its path makes no address.
-    #[error("no request can be made of it: {0}")]
+    /// The path is not valid in a URI.
+    #[error("cannot build the request: {0}")]
     Unsendable(#[from] http::Error),
-    /// There was no answer. What was asked for may have been done all the same, as for the next two.
-    #[error("the API server gave no answer: {}", root(.0))]
+    #[error("no response from the API server: {}", root(.0))]
     NoAnswer(#[source] kube::Error),
-    /// There was none in time.
-    #[error("the API server gave no answer within {0:?}")]
+    #[error("no response from the API server within {0:?}")]
     Timeout(Duration),
-    /// The answer broke off.
-    #[error("the API server's answer broke off: {0}")]
+    #[error("incomplete response from the API server: {0}")]
     BrokenOff(String),
-    /// The API server answers that it does not do it.
     #[error(transparent)]
     Api(#[from] ApiError),
 }
 
-/// Makes a request, and gives the body of its answer.
+/// Returns the body of a 2xx response.
 pub async fn call(
     client: &Client,
     request: http::Result<Request<Vec<u8>>>,
     within: Duration,
 ) -> Result<Bytes, CallError> {
-    let answer = timeout(within, exchange(client, request?)).await;
-    let (parts, body) = answer.map_err(|_| CallError::Timeout(within))??;
+    let response = timeout(within, exchange(client, request?)).await;
+    let (parts, body) = response.map_err(|_| CallError::Timeout(within))??;
     ApiError::check(&parts, &body)?;
     Ok(body)
 }
 
-/// Makes a request, and gives the whole answer, whatever it is.
+/// Returns the response, whatever its status.
 pub(super) async fn exchange(
     client: &Client,
     request: Request<Vec<u8>>,
 ) -> Result<(Parts, Bytes), CallError> {
-    let answer = client.send(request.map(Body::from)).await.map_err(CallError::NoAnswer)?;
-    let (parts, body) = answer.into_parts();
-    let body = Limited::new(body, LONGEST_ANSWER).collect().await;
+    let response = client.send(request.map(Body::from)).await.map_err(CallError::NoAnswer)?;
+    let (parts, body) = response.into_parts();
+    let body = Limited::new(body, LONGEST_RESPONSE).collect().await;
     let body = body.map_err(|error| CallError::BrokenOff(root(&*error)))?;
     Ok((parts, body.to_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Which API server is meant, and as whom.
+//! Creates a client from a kubeconfig or from the service account of the Pod.
 
 use std::{
     env,
@@ -22,113 +22,70 @@ use bellwether_wire::{
 
 use super::call::{CallError, PATIENCE, call};
 
-/// How long a connection may take to be there, and how long it may take to be rid of a request.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// The timeout to connect and to send a request.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where Kubernetes gives Pods their logins.
 const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-/// What a person, or nobody, said about the cluster to use.
+const NO_SUCH_FILE: &str = "no such file. Check --kubeconfig and KUBECONFIG";
+
+/// The choice of a cluster by the user.
 ///
-/// The kubeconfig that is named, or else those in the variable KUBECONFIG; in a Pod, where none is named, the Pod's own
-/// service account; otherwise `~/.kube/config`. A context that is named is always looked for in kubeconfigs.
+/// The order: `kubeconfig`; the files in KUBECONFIG; in a Pod without a `context`, its service account;
+/// `~/.kube/config`.
 #[derive(Clone, Debug, Default)]
 pub struct Login {
-    /// A kubeconfig.
     pub kubeconfig: Option<PathBuf>,
-    /// A context in it.
     pub context: Option<String>,
 }
 
-/// A client and what it was made for.
 #[derive(Clone)]
 pub struct Connection {
-    /// The client. It tries everything once, and waits for ever for what it reads.
+    /// Neither retries nor has a read timeout.
     pub client: Client,
-    /// The namespace that is meant where none is named.
+    /// The default namespace.
     pub namespace: String,
-    /// The API server's address.
     pub address: Uri,
 }
 
-/// Why there is no client, and what to do about it.
 #[derive(Debug, Error)]
 pub enum LoginError {
-    /// Nothing says where a cluster is.
     #[error(
-        "no cluster is known: name a kubeconfig with --kubeconfig or in KUBECONFIG, or write one to {}",
+        "no kubeconfig found. Set --kubeconfig or KUBECONFIG, or create {}",
         home.as_deref().unwrap_or(Path::new("~/.kube/config")).display()
     )]
-    Nowhere {
-        /// Where a kubeconfig would have been found.
-        home: Option<PathBuf>,
-    },
-    /// A kubeconfig cannot be read.
-    #[error("cannot read the kubeconfig {}: {why}", file.display())]
-    Unreadable {
-        /// The file.
-        file: PathBuf,
-        /// The reason.
-        why: String,
-    },
-    /// There is no such context.
-    #[error("there is no context {context:?} in {files}: {}", choice(known))]
-    NoSuchContext {
-        /// The context.
-        context: String,
-        /// The kubeconfigs.
-        files: KubeconfigFiles,
-        /// Those that there are.
-        known: Vec<String>,
-    },
-    /// No context is named.
-    #[error("{files} names no current context: {}", choice(known))]
-    NoContext {
-        /// The kubeconfigs.
-        files: KubeconfigFiles,
-        /// The contexts that there are.
-        known: Vec<String>,
-    },
-    /// What a kubeconfig says cannot be used.
-    #[error("cannot use {files}: {why}")]
-    Unusable {
-        /// The kubeconfigs.
-        files: KubeconfigFiles,
-        /// The reason.
-        why: String,
-    },
-    /// The service account of this Pod cannot be used.
+    Nowhere { home: Option<PathBuf> },
+    #[error("cannot read kubeconfig {}: {why}", file.display())]
+    Unreadable { file: PathBuf, why: String },
+    #[error("context {context:?} not found in kubeconfig {files}. {}", choice(known))]
+    NoSuchContext { context: String, files: KubeconfigFiles, known: Vec<String> },
+    #[error("no current-context in kubeconfig {files}. {}", choice(known))]
+    NoContext { files: KubeconfigFiles, known: Vec<String> },
+    #[error("invalid kubeconfig {files}: {why}")]
+    Unusable { files: KubeconfigFiles, why: String },
+    #[error("cannot use the service account of the Pod: {why}. Mount its token, or set --kubeconfig")]
+    NoServiceAccount { why: String },
+    /// No response, or a TLS error.
     #[error(
-        "cannot use this Pod's service account: {why}; see that its token is mounted, or name a kubeconfig"
+        "cannot connect to the API server at {address}: {why}. Check the address and that the cluster is running"
     )]
-    NoServiceAccount {
-        /// The reason.
-        why: String,
-    },
-    /// The API server does not answer.
-    #[error("no API server answers at {address}: {why}; see that the address is right and the cluster is up")]
-    Unreachable {
-        /// Its address.
-        address: Uri,
-        /// The reason.
-        why: String,
-    },
-    /// The API server does not know us.
-    #[error("the API server at {address} does not accept the login: {why}; log in to the cluster again")]
-    NotAccepted {
-        /// Its address.
-        address: Uri,
-        /// The reason.
-        why: String,
-    },
+    Unreachable { address: Uri, why: String },
+    /// 401, or the client could not obtain credentials, for example from an exec plugin.
+    #[error(
+        "cannot authenticate to the API server at {address}: {why}. Log in again, or correct the user in the kubeconfig"
+    )]
+    NotAccepted { address: Uri, why: String },
 }
 
-/// What to do where a context is needed.
 fn choice(known: &[String]) -> String {
-    if known.is_empty() { "it has none".to_owned() } else { format!("choose one of {}", known.join(", ")) }
+    if known.is_empty() {
+        "Add a context: the kubeconfig has none".to_owned()
+    } else {
+        format!("Set --context to one of {}", known.join(", "))
+    }
 }
 
-/// The kubeconfigs that were read together.
+/// Kubeconfigs that are merged, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeconfigFiles(Vec<PathBuf>);
 
@@ -139,18 +96,16 @@ impl fmt::Display for KubeconfigFiles {
     }
 }
 
-/// What there is besides what was said.
 struct Environment {
     /// The variable KUBECONFIG.
     kubeconfig: Option<OsString>,
-    /// A person's own directory.
     home: Option<PathBuf>,
-    /// Whether this is a Pod with a login.
+    /// Whether this process runs in a Pod with a service account token.
     pod: bool,
 }
 
 impl Environment {
-    fn look() -> Self {
+    fn of_process() -> Self {
         Self {
             kubeconfig: env::var_os("KUBECONFIG"),
             home: env::home_dir().filter(|home| !home.as_os_str().is_empty()),
@@ -160,41 +115,37 @@ impl Environment {
     }
 }
 
-/// Where the login is.
 #[derive(Debug, PartialEq, Eq)]
 enum CredentialSource {
-    /// In this file, which must be there.
+    /// The file must exist.
     Named(PathBuf),
-    /// In those of these files that are there.
+    /// At least one of the files must exist.
     Listed(Vec<PathBuf>),
-    /// In this Pod.
+    /// The service account of the Pod.
     Pod,
 }
 
 impl Login {
-    /// Makes a client. The API server is not asked yet.
+    /// Sends no request to the API server.
     pub async fn connect(&self) -> Result<Connection, LoginError> {
-        let mut config = match self.source(&Environment::look())? {
+        let mut config = match self.source(&Environment::of_process())? {
             CredentialSource::Pod => Config::incluster()
                 .map_err(|error| LoginError::NoServiceAccount { why: line(&error.to_string()) })?,
             CredentialSource::Named(file) => self.read(vec![file]).await?,
             CredentialSource::Listed(files) => {
-                let there: Vec<PathBuf> = files.iter().filter(|file| file.exists()).cloned().collect();
+                let existing: Vec<PathBuf> = files.iter().filter(|file| file.exists()).cloned().collect();
                 match files.into_iter().next() {
-                    Some(first) if there.is_empty() => {
-                        return Err(LoginError::Unreadable {
-                            file: first,
-                            why: "there is no such file".to_owned(),
-                        });
+                    Some(first) if existing.is_empty() => {
+                        return Err(LoginError::Unreadable { file: first, why: NO_SUCH_FILE.to_owned() });
                     }
-                    _ => self.read(there).await?,
+                    _ => self.read(existing).await?,
                 }
             }
         };
-        // Who asks decides whether and when to ask again. A watch is silent for as long as nothing happens.
+        // Callers retry. A watch is silent while nothing happens, so that there is no read timeout.
         config.default_retry = false;
-        config.connect_timeout = Some(CONNECT_WITHIN);
-        config.write_timeout = Some(CONNECT_WITHIN);
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        config.write_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = None;
         let user_agent = HeaderValue::from_static(concat!("bellwether/", env!("CARGO_PKG_VERSION")));
         config.headers.push((USER_AGENT, user_agent));
@@ -205,20 +156,20 @@ impl Login {
         Ok(Connection { client, namespace, address })
     }
 
-    fn source(&self, surroundings: &Environment) -> Result<CredentialSource, LoginError> {
+    fn source(&self, environment: &Environment) -> Result<CredentialSource, LoginError> {
         if let Some(file) = &self.kubeconfig {
             return Ok(CredentialSource::Named(file.clone()));
         }
-        let listed: Vec<PathBuf> = surroundings
+        let listed: Vec<PathBuf> = environment
             .kubeconfig
             .iter()
             .flat_map(|list| env::split_paths(list).collect::<Vec<_>>())
             .filter(|file| !file.as_os_str().is_empty())
             .collect();
-        let home = surroundings.home.as_ref().map(|home| home.join(".kube/config"));
+        let home = environment.home.as_ref().map(|home| home.join(".kube/config"));
         if !listed.is_empty() {
             Ok(CredentialSource::Listed(listed))
-        } else if surroundings.pod && self.context.is_none() {
+        } else if environment.pod && self.context.is_none() {
             Ok(CredentialSource::Pod)
         } else {
             match home {
@@ -228,15 +179,15 @@ impl Login {
         }
     }
 
-    /// Reads kubeconfigs as kubectl does: what the first of them says counts.
+    /// Merges kubeconfigs as kubectl does: the first file that sets a value wins.
     async fn read(&self, files: Vec<PathBuf>) -> Result<Config, LoginError> {
-        let mut joined = Kubeconfig::default();
+        let mut merged = Kubeconfig::default();
         for file in &files {
             let unreadable = |why| LoginError::Unreadable { file: file.clone(), why };
-            let read = Kubeconfig::read_from(file).map_err(|error| unreadable(said(&error)))?;
-            joined = joined.merge(read).map_err(|error| unreadable(said(&error)))?;
+            let read = Kubeconfig::read_from(file).map_err(|error| unreadable(reason(&error)))?;
+            merged = merged.merge(read).map_err(|error| unreadable(reason(&error)))?;
         }
-        self.choose(joined, KubeconfigFiles(files)).await
+        self.choose(merged, KubeconfigFiles(files)).await
     }
 
     async fn choose(&self, kubeconfig: Kubeconfig, files: KubeconfigFiles) -> Result<Config, LoginError> {
@@ -246,35 +197,40 @@ impl Login {
             KubeconfigError::CurrentContextNotSet => LoginError::NoContext { files, known },
             KubeconfigError::LoadContext(context) => LoginError::NoSuchContext { context, files, known },
             KubeconfigError::LoadClusterOfContext(cluster) => {
-                LoginError::Unusable { files, why: format!("there is no cluster {cluster:?} in it") }
+                LoginError::Unusable { files, why: format!("cluster {cluster:?} is not defined") }
             }
             KubeconfigError::MissingClusterUrl => {
-                LoginError::Unusable { files, why: "its cluster has no server".to_owned() }
+                LoginError::Unusable { files, why: "the cluster has no server".to_owned() }
             }
             error => LoginError::Unusable { files, why: line(&error.to_string()) },
         })
     }
 }
 
-/// The reason alone: the file is named by us.
-fn said(error: &KubeconfigError) -> String {
+/// Without the name of the file, which [`LoginError::Unreadable`] has.
+fn reason(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::ReadConfig(error, _) if error.kind() == std::io::ErrorKind::NotFound => {
-            "there is no such file".to_owned()
+            NO_SUCH_FILE.to_owned()
         }
         KubeconfigError::ReadConfig(error, _) => line(&error.to_string()),
-        KubeconfigError::Parse(error) => line(&error.to_string()),
+        KubeconfigError::Parse(error) => {
+            let error = error.to_string();
+            // The further lines quote the file.
+            let error = error.lines().next().unwrap_or_default();
+            format!("invalid YAML: {}", line(error.trim_start_matches("error: ")))
+        }
         error => line(&error.to_string()),
     }
 }
 
 impl Connection {
-    /// Makes sure that the API server is there and knows us.
+    /// Checks that the API server responds and accepts the credentials.
     pub async fn check(&self) -> Result<(), LoginError> {
         let address = self.address.clone();
         match call(&self.client, Verb::Get.request("/version", Vec::new()), PATIENCE).await {
             Ok(_) => Ok(()),
-            // Who may not ask for the version is known all the same.
+            // Authenticated, but without permission to read the version.
             Err(CallError::Api(error)) if error.code == StatusCode::FORBIDDEN => Ok(()),
             Err(CallError::Api(error)) if error.code == StatusCode::UNAUTHORIZED => {
                 Err(LoginError::NotAccepted { address, why: error.to_string() })
@@ -282,10 +238,9 @@ impl Connection {
             Err(CallError::NoAnswer(kube::Error::Auth(error))) => {
                 Err(LoginError::NotAccepted { address, why: root(&error) })
             }
-            // That there is no answer is said already.
             Err(CallError::NoAnswer(error)) => Err(LoginError::Unreachable { address, why: root(&error) }),
             Err(CallError::Timeout(within)) => {
-                Err(LoginError::Unreachable { address, why: format!("no answer within {within:?}") })
+                Err(LoginError::Unreachable { address, why: format!("no response within {within:?}") })
             }
             Err(error) => Err(LoginError::Unreachable { address, why: error.to_string() }),
         }
@@ -298,11 +253,11 @@ mod tests {
 
     use super::*;
 
-    /// The manifest of this crate stands for a file that is there.
-    const THERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    /// A file that exists and is not a kubeconfig.
+    const EXISTING_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
 
-    fn surroundings(kubeconfig: Option<&str>, pod: bool) -> Environment {
-        Environment { kubeconfig: kubeconfig.map(Into::into), home: Some("/nowhere".into()), pod }
+    fn environment(kubeconfig: Option<&str>, pod: bool) -> Environment {
+        Environment { kubeconfig: kubeconfig.map(Into::into), home: Some("/home/bob".into()), pod }
     }
 
     fn listed(files: &[&str]) -> CredentialSource {
@@ -318,7 +273,7 @@ mod tests {
     #[case::empty_list_in_a_pod(None, None, Some(""), true, Some(CredentialSource::Pod))]
     #[case::context_in_a_pod(None, Some("x"), None, true, None)]
     #[case::nothing(None, None, None, false, None)]
-    fn what_was_said_comes_first(
+    fn flags_take_precedence_over_the_environment(
         #[case] kubeconfig: Option<&str>,
         #[case] context: Option<&str>,
         #[case] variable: Option<&str>,
@@ -326,54 +281,64 @@ mod tests {
         #[case] expected: Option<CredentialSource>,
     ) {
         let login = Login { kubeconfig: kubeconfig.map(Into::into), context: context.map(str::to_owned) };
-        assert_eq!(login.source(&surroundings(variable, pod)).ok(), expected);
+        assert_eq!(login.source(&environment(variable, pod)).ok(), expected);
     }
 
     #[test]
-    fn where_nothing_is_known_the_way_out_is_said() {
-        let error = Login::default().source(&surroundings(None, false)).unwrap_err();
+    fn without_a_kubeconfig_the_error_names_the_way_out() {
+        let error = Login::default().source(&environment(None, false)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no cluster is known: name a kubeconfig with --kubeconfig or in KUBECONFIG, or write one to \
-             /nowhere/.kube/config"
+            "no kubeconfig found. Set --kubeconfig or KUBECONFIG, or create /home/bob/.kube/config"
         );
     }
 
     #[tokio::test]
-    async fn a_file_that_is_none_is_named() {
+    async fn an_unreadable_kubeconfig_is_named() {
         let missing = Login { kubeconfig: Some("/no/such/file".into()), context: None };
         let error = missing.connect().await.err().unwrap();
-        assert_eq!(error.to_string(), "cannot read the kubeconfig /no/such/file: there is no such file");
-        let broken = Login { kubeconfig: Some(THERE.into()), context: None };
+        assert_eq!(
+            error.to_string(),
+            "cannot read kubeconfig /no/such/file: no such file. Check --kubeconfig and KUBECONFIG"
+        );
+        let broken = Login { kubeconfig: Some(EXISTING_FILE.into()), context: None };
         let error = broken.connect().await.err().unwrap().to_string();
-        assert!(error.starts_with(&format!("cannot read the kubeconfig {THERE}: ")), "{error}");
-        assert!(!error.contains('\n'), "{error}");
+        assert_eq!(
+            error,
+            format!(
+                "cannot read kubeconfig {EXISTING_FILE}: invalid YAML: line 1 column 1: expected mapping start"
+            )
+        );
     }
 
     #[rstest]
     #[case::no_such_context(
         Some("c"),
         "contexts: [{name: a, context: {cluster: a}}, {name: b, context: {cluster: b}}]",
-        r#"there is no context "c" in K: choose one of a, b"#
+        r#"context "c" not found in kubeconfig K. Set --context to one of a, b"#
     )]
-    #[case::none_at_all(Some("c"), "contexts: []", r#"there is no context "c" in K: it has none"#)]
-    #[case::no_current_one(
+    #[case::no_contexts(
+        Some("c"),
+        "contexts: []",
+        r#"context "c" not found in kubeconfig K. Add a context: the kubeconfig has none"#
+    )]
+    #[case::no_current_context(
         None,
         "contexts: [{name: a, context: {cluster: a}}]",
-        "K names no current context: choose one of a"
+        "no current-context in kubeconfig K. Set --context to one of a"
     )]
     #[case::no_cluster(
         None,
         "current-context: a\ncontexts: [{name: a, context: {cluster: b}}]",
-        r#"cannot use K: there is no cluster "b" in it"#
+        r#"invalid kubeconfig K: cluster "b" is not defined"#
     )]
     #[case::no_server(
         None,
         "current-context: a\nclusters: [{name: b, cluster: {}}]\ncontexts: [{name: a, context: {cluster: b}}]",
-        "cannot use K: its cluster has no server"
+        "invalid kubeconfig K: the cluster has no server"
     )]
     #[tokio::test]
-    async fn what_is_wrong_with_a_kubeconfig_is_said(
+    async fn errors_in_a_kubeconfig_name_the_way_out(
         #[case] context: Option<&str>,
         #[case] text: &str,
         #[case] expected: &str,

@@ -1,4 +1,4 @@
-//! Leading by a Lease: the [`Election`] on a real API server.
+//! Leader election by a Lease: runs the [`Election`] against an API server.
 
 mod settings;
 
@@ -22,38 +22,33 @@ use bellwether_wire::{
     ErrorClass, Verb,
     election::{Election, LONGEST_SILENCE, LeaseStep},
 };
+use tracing::{debug, info, warn};
 
-/// How often a release is tried: others may write to the Lease at the same moment.
-const TRIES_TO_RELEASE: usize = 3;
+/// The attempts on conflicts with other writers.
+const RELEASE_ATTEMPTS: usize = 3;
 
-/// Whatever is asked for: an API server has other things to do.
 const SHORTEST_RETRY: Duration = Duration::from_millis(10);
 
-/// Whether this process leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leadership {
-    /// It stands by.
     Standby {
-        /// Who leads instead, as far as is known.
+        /// The leader, if it is known.
         holder: Option<String>,
     },
-    /// It leads.
     Leading {
-        /// Since when.
         since: Timestamp,
-        /// Until when, unless the Lease is renewed. That moves it, and nobody is woken for it while it lasts.
+        /// The renew deadline. A renewal changes it without waking the receivers.
         until: Instant,
     },
 }
 
 impl Leadership {
-    /// Whether this process leads at this moment. A process that was stopped and goes on is not fooled by what was said
-    /// before.
+    /// False after the deadline, so that a process that was paused does not rely on an old value.
     pub fn leads_at(&self, now: Instant) -> bool {
         self.left_at(now).is_some()
     }
 
-    /// For how long it leads from this moment on, if nothing else happens; nothing if it does not lead.
+    /// The time until the renew deadline; `None` for a stand-by.
     pub fn left_at(&self, now: Instant) -> Option<Duration> {
         match self {
             Self::Leading { until, .. } => until.checked_duration_since(now).filter(|left| !left.is_zero()),
@@ -62,9 +57,10 @@ impl Leadership {
     }
 }
 
-/// Takes part in the election. What is received says at any time whether this process leads; it ends as standby.
+/// Takes part in the election until the [`Campaign`] is released or dropped. The last value of the receiver
+/// is always `Standby`.
 ///
-/// It must be called from within a runtime, on which the campaign runs until it is released or dropped.
+/// Must be called within a tokio runtime.
 pub fn campaign(client: Client, mut settings: LeaseSettings) -> (watch::Receiver<Leadership>, Campaign) {
     settings.duration = settings.duration.min(LONGEST_SILENCE);
     settings.renew_deadline = settings.renew_deadline.min(settings.duration);
@@ -73,8 +69,8 @@ pub fn campaign(client: Client, mut settings: LeaseSettings) -> (watch::Receiver
     let candidate = Candidate {
         client,
         election: Election::new(&settings.identity, settings.duration, settings.renew_deadline),
-        announced: LeadershipSender(sender),
-        trouble: false,
+        leadership: LeadershipSender(sender),
+        is_failing: false,
         settings,
     };
     let (stop, stopped) = oneshot::channel();
@@ -82,7 +78,8 @@ pub fn campaign(client: Client, mut settings: LeaseSettings) -> (watch::Receiver
     (leadership, Campaign { stop: Some(stop), task })
 }
 
-/// A campaign that is under way. Dropped, it ends at once, and another leads only when the Lease has run out.
+/// Dropping it ends the campaign without releasing the Lease: another process leads only after the Lease has
+/// expired.
 #[must_use = "the campaign ends when this is dropped"]
 pub struct Campaign {
     stop: Option<oneshot::Sender<()>>,
@@ -90,9 +87,10 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// Ends the campaign and gives the Lease up, so that another may lead at once. First end what only a leader may do.
+    /// Ends the campaign and releases the Lease, so that another process can lead at once. All writes of the
+    /// leader must have ended before.
     pub async fn release(mut self) {
-        // A campaign that has ended already needs no word and has nothing to say.
+        // Both fail only if the campaign has ended already.
         let _ = self.stop.take().map(|stop| stop.send(()));
         let _ = (&mut self.task).await;
     }
@@ -104,7 +102,7 @@ impl Drop for Campaign {
     }
 }
 
-/// What others are told. However it ends, they are told that it has.
+/// Sends `Standby` when dropped.
 struct LeadershipSender(watch::Sender<Leadership>);
 
 impl Drop for LeadershipSender {
@@ -117,9 +115,18 @@ struct Candidate {
     client: Client,
     settings: LeaseSettings,
     election: Election,
-    announced: LeadershipSender,
-    /// Whether the last attempt failed. People are told of the first failure and of the end, not of every one between.
-    trouble: bool,
+    leadership: LeadershipSender,
+    /// Whether the last attempt failed. Only the first of several failures in a row is logged.
+    is_failing: bool,
+}
+
+/// The result of one attempt to release the Lease.
+enum Release {
+    Released,
+    /// Another process holds the Lease, or none does.
+    NotHeld,
+    /// Another process has written the Lease meanwhile.
+    Conflict,
 }
 
 impl Candidate {
@@ -132,47 +139,45 @@ impl Candidate {
 
     async fn compete(&mut self) {
         loop {
-            let looked = match self.election.leads_until() {
-                // A leader must not wait for an answer any longer than it leads.
-                Some(end) => timeout_at(end.into(), self.look()).await,
-                None => Ok(self.look().await),
+            let attempted = match self.election.leads_until() {
+                // A leader must not wait for a response beyond its deadline.
+                Some(end) => timeout_at(end.into(), self.attempt()).await,
+                None => Ok(self.attempt().await),
             };
             let now = Instant::now();
             let mut next = now + self.settings.retry.mul_f64(rand::random_range(0.9..1.1));
-            if let Ok(Some(end)) = looked {
+            if let Ok(Some(end)) = attempted {
                 next = next.min(end);
             }
             if let Some(end) = self.election.leads_until() {
                 next = next.min(end);
             }
-            self.announce(now);
+            self.publish(now);
             sleep_until(next.into()).await;
-            self.announce(Instant::now());
+            self.publish(Instant::now());
         }
     }
 
-    /// Looks at the Lease and does what is to be done; if that is to wait, says until when at the latest.
-    async fn look(&mut self) -> Option<Instant> {
-        match self.attempt().await {
+    /// Reads the Lease and writes it if the election says so. Returns the latest time of the next attempt.
+    async fn attempt(&mut self) -> Option<Instant> {
+        let lease = self.settings.full_name();
+        match self.step().await {
             Ok(wait) => {
-                if std::mem::take(&mut self.trouble) {
-                    tracing::info!("the Lease {} can be reached again", self.settings.place());
+                if std::mem::take(&mut self.is_failing) {
+                    info!(%lease, "can use the Lease again");
                 }
                 wait
             }
-            Err(why) => {
-                if !std::mem::replace(&mut self.trouble, true) {
-                    tracing::warn!(
-                        "no way to lead by the Lease {}: {why}; it is tried on",
-                        self.settings.place()
-                    );
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_failing, true) {
+                    warn!(%lease, after = ?self.settings.retry, %error, "cannot use the Lease: retrying");
                 }
                 None
             }
         }
     }
 
-    async fn attempt(&mut self) -> Result<Option<Instant>, String> {
+    async fn step(&mut self) -> Result<Option<Instant>, String> {
         let lease = self.read().await?;
         let record = lease.as_ref().map(record);
         let step = self.election.observe(record.as_ref(), Instant::now());
@@ -180,35 +185,35 @@ impl Candidate {
             return Ok(Some(until));
         }
         let sent = Instant::now();
-        let written = self.settings.claim(lease.clone(), step, Timestamp::now());
-        if self.write(lease.is_some(), &written).await? {
+        let claim = self.settings.claim(lease.clone(), step, Timestamp::now());
+        if self.write(lease.is_some(), &claim).await? {
             self.election.written(sent);
         }
         Ok(None)
     }
 
     async fn read(&self) -> Result<Option<Lease>, String> {
-        match self.ask(Verb::Get.request(&self.settings.path(), Vec::new())).await {
+        match self.send(Verb::Get.request(&self.settings.path(), Vec::new())).await {
             Ok(lease) => serde_json::from_slice(&lease)
                 .map(Some)
-                .map_err(|error| format!("the API server's answer is no Lease: {error}")),
+                .map_err(|error| format!("the response is not a Lease: {error}")),
             Err(CallError::Api(error)) if error.class == ErrorClass::NotFound => Ok(None),
             Err(error) => Err(self.settings.explain(&error)),
         }
     }
 
-    /// Writes the Lease, unless another did so in the meantime.
-    async fn write(&self, is_there: bool, lease: &Lease) -> Result<bool, String> {
+    /// Returns false if another process has written the Lease meanwhile.
+    async fn write(&self, exists: bool, lease: &Lease) -> Result<bool, String> {
         let lease = serde_json::to_vec(lease).map_err(|error| error.to_string())?;
-        let request = if is_there {
+        let request = if exists {
             Verb::Update.request(&self.settings.path(), lease)
         } else {
-            Verb::Create.request(&self.settings.all_path(), lease)
+            Verb::Create.request(&self.settings.collection_path(), lease)
         };
-        match self.ask(request).await {
+        match self.send(request).await {
             Ok(_) => Ok(true),
-            // It is another's, or it was deleted: both show at the next look.
-            Err(CallError::Api(error)) if error.class == ErrorClass::NotFound && is_there => Ok(false),
+            // Deleted meanwhile: the next attempt creates it.
+            Err(CallError::Api(error)) if error.class == ErrorClass::NotFound && exists => Ok(false),
             Err(CallError::Api(error))
                 if matches!(
                     error.class,
@@ -221,36 +226,36 @@ impl Candidate {
         }
     }
 
-    /// Asks the API server, which has half the time that a leader has.
-    async fn ask(&self, request: http::Result<Request<Vec<u8>>>) -> Result<Bytes, CallError> {
+    /// The timeout is half of the renew deadline, so that a leader can retry once.
+    async fn send(&self, request: http::Result<Request<Vec<u8>>>) -> Result<Bytes, CallError> {
         call(&self.client, request, self.settings.renew_deadline / 2).await
     }
 
-    /// Tells the others how it stands, and people if it has changed.
-    fn announce(&mut self, now: Instant) {
+    /// Sends the leadership to the receivers, and logs changes.
+    fn publish(&mut self, now: Instant) {
         let until = self.election.leads_until().filter(|until| now < *until);
         if until.is_none() {
             self.election.step_down();
         }
-        let (place, holder) = (self.settings.place(), self.election.leader());
-        self.announced.0.send_if_modified(|leadership| match (until, leadership) {
+        let (lease, holder) = (self.settings.full_name(), self.election.leader());
+        self.leadership.0.send_if_modified(|leadership| match (until, leadership) {
             (Some(until), Leadership::Leading { until: old, .. }) => {
-                // Whoever looked in between has seen that nobody led.
+                // Receivers may have seen the deadline pass: wake them.
                 let had_lapsed = *old <= now;
                 *old = until;
                 had_lapsed
             }
             (Some(until), leadership) => {
-                tracing::info!("leads: holds the Lease {place}");
+                info!(%lease, "became leader");
                 *leadership = Leadership::Leading { since: Timestamp::now(), until };
                 true
             }
             (None, Leadership::Standby { holder: old }) if old.as_deref() == holder => false,
             (None, leadership) => {
                 match (&*leadership, holder) {
-                    (_, Some(holder)) => tracing::info!("stands by: {holder} holds the Lease {place}"),
+                    (_, Some(holder)) => info!(%lease, %holder, "standing by"),
                     (Leadership::Leading { .. }, None) => {
-                        tracing::warn!("leads no longer: the Lease {place} could not be renewed in time");
+                        warn!(%lease, "lost leadership: the Lease was not renewed in time");
                     }
                     (Leadership::Standby { .. }, None) => {}
                 }
@@ -260,34 +265,34 @@ impl Candidate {
         });
     }
 
-    /// Steps down and, if the Lease is ours, takes our name out of it.
+    /// Steps down and clears the holder of the Lease, if this process holds it.
     async fn release(&mut self) {
+        let was_leading = self.election.leads_until().is_some();
         self.election.step_down();
-        self.announced.0.send_replace(Leadership::Standby { holder: None });
-        for _ in 0..TRIES_TO_RELEASE {
+        let lease = self.settings.full_name();
+        self.leadership.0.send_replace(Leadership::Standby { holder: None });
+        for _ in 0..RELEASE_ATTEMPTS {
             match self.try_to_release().await {
-                Ok(true) => return tracing::info!("gave the Lease {} up", self.settings.place()),
-                Ok(false) => {}
-                Err(why) => {
-                    return tracing::warn!(
-                        "could not give the Lease {} up: {why}; it runs out by itself",
-                        self.settings.place()
-                    );
+                Ok(Release::Released) => return info!(%lease, "released lease"),
+                Ok(Release::NotHeld) => return,
+                Ok(Release::Conflict) => {}
+                Err(error) if was_leading => {
+                    return warn!(%lease, %error, "cannot release the Lease: it expires by itself");
                 }
+                Err(error) => return debug!(%lease, %error, "cannot read the Lease"),
             }
         }
     }
 
-    /// Whether the Lease is no longer ours.
-    async fn try_to_release(&self) -> Result<bool, String> {
-        let Some(mut lease) = self.read().await? else { return Ok(true) };
-        let Some(spec) = lease.spec.as_mut() else { return Ok(true) };
+    async fn try_to_release(&self) -> Result<Release, String> {
+        let Some(mut lease) = self.read().await? else { return Ok(Release::NotHeld) };
+        let Some(spec) = lease.spec.as_mut() else { return Ok(Release::NotHeld) };
         if spec.holder_identity.as_ref() != Some(&self.settings.identity) {
-            return Ok(true);
+            return Ok(Release::NotHeld);
         }
         spec.holder_identity = Some(String::new());
         spec.renew_time = Some(MicroTime(Timestamp::now()));
-        self.write(true, &lease).await
+        Ok(if self.write(true, &lease).await? { Release::Released } else { Release::Conflict })
     }
 }
 
@@ -296,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_stopped_does_not_believe_what_was_said_before() {
+    fn leadership_ends_at_its_deadline() {
         let now = Instant::now();
         let leading =
             Leadership::Leading { since: Timestamp::UNIX_EPOCH, until: now + Duration::from_secs(1) };

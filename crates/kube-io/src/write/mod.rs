@@ -1,13 +1,13 @@
-//! Writing to a cluster, and being the one who may.
+//! Writes to a cluster, and leader election.
 //!
-//! | module | what it does |
+//! | module | content |
 //! |---|---|
-//! | [`call()`] | makes one request, and reads its answer |
-//! | [`client`] | finds out which API server is meant and as whom, and makes a client |
-//! | [`perform()`] | makes one change, and says how it ended |
-//! | [`lease`] | sees to it that one process leads, and others stand by |
-//! | [`olm`] | tells OLM whether an operator may be upgraded |
-//! | [`record`] | tells people what has turned, as Events |
+//! | [`call()`] | sends one request and reads its response |
+//! | [`client`] | creates a client from a kubeconfig or a service account |
+//! | [`perform()`] | makes one attempt at a write |
+//! | [`lease`] | leader election by a Lease |
+//! | [`olm`] | copies `Upgradeable` of a Rollup to OLM's OperatorCondition |
+//! | [`record`] | writes Kubernetes Events |
 
 pub mod call;
 pub mod client;

@@ -1,6 +1,7 @@
-//! OLM is told whether an operator may be upgraded: its OperatorCondition is kept in step with a Rollup, by whoever leads.
+//! The leader copies the condition `Upgradeable` of a Rollup to OLM's OperatorCondition.
 //!
-//! Nothing is asked while nothing changes: it is looked at once by whoever becomes leader, and once after each change.
+//! No requests are sent while nothing changes: a new leader reads the OperatorCondition once, and then once
+//! for each change.
 
 use std::{
     mem::{self, Discriminant},
@@ -29,40 +30,39 @@ use super::{
     lease::Leadership,
 };
 
-/// How long other words for the same may wait: each write is another generation, which OLM has to catch up with.
-const WORDS_WAIT: Duration = Duration::from_secs(10);
+/// The shortest interval between two writes of the same status with another reason or message. Each write is
+/// a new generation, which OLM must observe.
+const MESSAGE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The pauses between attempts that fail.
-const PAUSES: BackoffLimits =
+const BACKOFF: BackoffLimits =
     BackoffLimits { first: Duration::from_secs(1), longest: Duration::from_mins(1) };
 
-/// Keeps the condition `Upgradeable` of an OperatorCondition in step with that of a Rollup, of which `insights` tell, as
-/// long as they do.
+/// Runs until the sender of `statuses` or of `leadership` is dropped.
 pub async fn keep_in_step(
     client: Client,
-    place: OperatorCondition,
+    target: OperatorCondition,
     rollup: String,
-    mut insights: watch::Receiver<GroupStatus>,
+    mut statuses: watch::Receiver<GroupStatus>,
     mut leadership: watch::Receiver<Leadership>,
 ) {
-    let mut keeper = OperatorConditionWriter {
+    let mut writer = OperatorConditionWriter {
         client,
-        place,
+        target,
         term: None,
-        says: None,
+        stored: None,
         written: None,
-        backoff: Backoff::new(PAUSES),
+        backoff: Backoff::new(BACKOFF),
         not_before: Instant::now(),
-        told: Vec::new(),
+        reported: Vec::new(),
     };
     loop {
-        let wanted = upgradeable(&insights.borrow_and_update(), &rollup);
-        let left = keeper.stand(&leadership.borrow_and_update());
-        let due = wanted.filter(|wanted| keeper.says.as_ref() != Some(wanted)).zip(left);
+        let wanted = upgradeable(&statuses.borrow_and_update(), &rollup);
+        let left = writer.time_left(&leadership.borrow_and_update());
+        let due = wanted.filter(|wanted| writer.stored.as_ref() != Some(wanted)).zip(left);
         let pause = match due {
-            Some((wanted, left)) => match keeper.not_before(&wanted) {
+            Some((wanted, left)) => match writer.not_before(&wanted) {
                 moment if moment <= Instant::now() => {
-                    keeper.attempt(wanted, left.min(PATIENCE)).await;
+                    writer.attempt(wanted, left.min(PATIENCE)).await;
                     continue;
                 }
                 moment => Some(moment),
@@ -70,7 +70,7 @@ pub async fn keep_in_step(
             None => None,
         };
         let changed = tokio::select! {
-            changed = insights.changed() => changed,
+            changed = statuses.changed() => changed,
             changed = leadership.changed() => changed,
             () = until(pause) => Ok(()),
         };
@@ -80,7 +80,7 @@ pub async fn keep_in_step(
     }
 }
 
-/// Until that moment, or for ever.
+/// `None` never completes.
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
@@ -88,81 +88,80 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-/// The one who looks and writes.
 struct OperatorConditionWriter {
     client: Client,
-    place: OperatorCondition,
-    /// Since when we lead, if we do.
+    target: OperatorCondition,
+    /// The start of the current term as leader.
     term: Option<Timestamp>,
-    /// What the OperatorCondition says, as far as we know. Nobody else writes that while we lead.
-    says: Option<Statement>,
-    /// When it was last written.
+    /// `Upgradeable` as last read or written in this term. Only the leader writes it.
+    stored: Option<Statement>,
+    /// The last write.
     written: Option<Instant>,
     backoff: Backoff,
     not_before: Instant,
-    /// What people were told of what went wrong, a line for each kind of it, until all is well again.
-    told: Vec<Discriminant<ReadError>>,
+    /// The kinds of errors that were logged since the last success.
+    reported: Vec<Discriminant<ReadError>>,
 }
 
 impl OperatorConditionWriter {
-    /// When this may be written at the earliest.
+    /// The earliest time to write this.
     fn not_before(&self, wanted: &Statement) -> Instant {
-        let is_turn = self.says.as_ref().is_none_or(|says| says.status != wanted.status);
-        let after_words = self.written.filter(|_| !is_turn).map(|written| written + WORDS_WAIT);
-        after_words.map_or(self.not_before, |moment| moment.max(self.not_before))
+        let is_transition = self.stored.as_ref().is_none_or(|stored| stored.status != wanted.status);
+        let interval_end = self.written.filter(|_| !is_transition).map(|written| written + MESSAGE_INTERVAL);
+        interval_end.map_or(self.not_before, |moment| moment.max(self.not_before))
     }
 
-    /// For how long we lead from now on, if we do. At the beginning of a term nothing is known: another may have written
-    /// before.
-    fn stand(&mut self, leadership: &Leadership) -> Option<Duration> {
+    /// The time left as leader. A new term forgets `stored`: another leader may have written meanwhile.
+    fn time_left(&mut self, leadership: &Leadership) -> Option<Duration> {
         let left = leadership.left_at(std::time::Instant::now());
         let term = match leadership {
             Leadership::Leading { since, .. } => left.map(|_| *since),
             Leadership::Standby { .. } => None,
         };
         if self.term != term {
-            (self.term, self.says) = (term, None);
+            self.term = term;
+            self.stored = None;
         }
         left
     }
 
     async fn attempt(&mut self, wanted: Statement, within: Duration) {
-        let attempt = self.make(Upkeep::new(self.place.clone(), wanted.clone()));
-        let made = timeout(within, attempt).await;
-        let made =
-            made.unwrap_or_else(|_| Err(ReadError::unavailable(CallError::Timeout(within).to_string())));
-        let place = &self.place;
-        match made {
-            Ok(kept) => {
-                if kept == UpkeepOutcome::Written {
+        let attempt = self.send_all(Upkeep::new(self.target.clone(), wanted.clone()));
+        let result = timeout(within, attempt).await;
+        let result =
+            result.unwrap_or_else(|_| Err(ReadError::unavailable(CallError::Timeout(within).to_string())));
+        let object = self.target.to_string();
+        match result {
+            Ok(outcome) => {
+                if outcome == UpkeepOutcome::Written {
                     self.written = Some(Instant::now());
                     let Statement { status, reason, message } = &wanted;
-                    info!("{place}: Upgradeable is {} now, {reason}: {message}", status.name());
-                } else if !self.told.is_empty() {
-                    info!("{place}: it can be kept in step again");
+                    info!(object, to = status.name(), %reason, cause = &**message, "updated condition Upgradeable");
+                } else if !self.reported.is_empty() {
+                    info!(object, "condition Upgradeable can be updated again");
                 }
-                self.says = Some(wanted);
-                self.told.clear();
+                self.stored = Some(wanted);
+                self.reported.clear();
                 self.backoff.reset();
             }
-            Err(trouble) => {
-                // People are told of each kind of failure once, not of every one.
-                let kind = mem::discriminant(&trouble);
-                if !self.told.contains(&kind) {
-                    self.told.push(kind);
-                    let why = place.explain(&trouble);
-                    warn!("{place}: Upgradeable cannot be kept in step: {why}; it is tried on");
+            Err(error) => {
+                let pause = self.backoff.pause_or_as_asked(error.retry_after(), &mut rand::rng());
+                // Each kind of error is logged once.
+                let kind = mem::discriminant(&error);
+                if !self.reported.contains(&kind) {
+                    self.reported.push(kind);
+                    let error = self.target.explain(&error);
+                    warn!(object, after = ?pause, %error, "cannot update condition Upgradeable: retrying");
                 }
-                let pause = self.backoff.pause_or_as_asked(trouble.retry_after(), &mut rand::rng());
                 self.not_before = Instant::now() + pause;
             }
         }
     }
 
-    async fn make(&self, mut upkeep: Upkeep) -> Result<UpkeepOutcome, ReadError> {
+    async fn send_all(&self, mut upkeep: Upkeep) -> Result<UpkeepOutcome, ReadError> {
         loop {
-            let answer = exchange(&self.client, upkeep.request()?).await;
-            let (parts, body) = answer.map_err(|error| ReadError::unavailable(error.to_string()))?;
+            let response = exchange(&self.client, upkeep.request()?).await;
+            let (parts, body) = response.map_err(|error| ReadError::unavailable(error.to_string()))?;
             if let Some(end) = upkeep.answered(&parts, &body, Timestamp::now()) {
                 return end;
             }

@@ -1,4 +1,4 @@
-//! One change, made.
+//! One attempt at a write.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use tokio::time::timeout;
 
 use super::call::{CallError, exchange};
 
-/// Makes a change, and says how it ended, within this time. It is tried once: who wants it tried again decides when.
+/// Makes one attempt at a write, without retries.
 ///
-/// What takes longer may have been done all the same. That does no harm: a change to an object names the version that it
-/// is meant for, and nothing is created or deleted twice.
+/// After a timeout, the API server may still have carried out the write. A retry is safe: a patch names the
+/// resourceVersion, a creation the name, a deletion the UID.
 pub async fn perform(client: &Client, attempt: Attempt, within: Duration) -> Done {
-    let made = timeout(within, make(client, attempt)).await;
-    made.unwrap_or(Err(CallError::Timeout(within)))
+    let done = timeout(within, send_all(client, attempt)).await;
+    done.unwrap_or(Err(CallError::Timeout(within)))
         .unwrap_or_else(|error| Outcome::Failed(error.to_string().into()).into())
 }
 
-async fn make(client: &Client, mut attempt: Attempt) -> Result<Done, CallError> {
+async fn send_all(client: &Client, mut attempt: Attempt) -> Result<Done, CallError> {
     loop {
         let request = match attempt.request() {
             Ok(request) => request,

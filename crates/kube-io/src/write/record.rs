@@ -1,4 +1,4 @@
-//! What has turned, and what only people can put right, told to them as Events.
+//! Writes Kubernetes Events for condition transitions and warnings.
 
 use std::{
     sync::{
@@ -18,30 +18,29 @@ use k8s_openapi::{
 };
 use kube::{Client, api::ObjectMeta};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
-use tracing::error;
+use tracing::{error, warn};
 
 use bellwether_wire::{ErrorClass, Verb};
 
 use super::call::{CallError, PATIENCE, call};
 
-/// How much may wait to be told. At a first start, as many turn as there are Applications.
-const QUEUE: usize = 4096;
+/// At the first start, each Application has a transition.
+const QUEUE_SIZE: usize = 4096;
 
-/// So many are told at a time: statuses matter more, and share the API server.
-const AT_A_TIME: usize = 4;
+/// Low, because writes of statuses are more important and share the API server.
+const CONCURRENCY: usize = 4;
 
-/// The part of Bellwether that tells.
 const CONTROLLER: &str = "bellwether.dev/controller";
 
-/// Where the Events of objects go that are in no namespace.
-const NAMESPACE_OF_NONE: &str = "default";
+/// The namespace of Events about cluster-scoped objects.
+const CLUSTER_SCOPED_NAMESPACE: &str = "default";
 
-/// The longest that API servers take.
+/// The limit of `note` in the API, in bytes.
 const LONGEST_NOTE: usize = 1024;
+/// The limit of `reason`, `action` and `reportingInstance` in the API, in bytes.
 const LONGEST_WORD: usize = 128;
 const LONGEST_NAME: usize = 253;
 
-/// What people are told.
 #[derive(Debug)]
 pub struct EventToRecord {
     object: ObjectKey,
@@ -53,9 +52,9 @@ pub struct EventToRecord {
 }
 
 impl From<Transition> for EventToRecord {
-    fn from(turn: Transition) -> Self {
-        let note = note(&turn);
-        let Transition { object, uid, good, reason, condition, .. } = turn;
+    fn from(transition: Transition) -> Self {
+        let note = note(&transition);
+        let Transition { object, uid, good, reason, condition, .. } = transition;
         Self { object, uid, good, reason, action: condition, note }
     }
 }
@@ -68,7 +67,7 @@ impl From<Warning> for EventToRecord {
     }
 }
 
-/// Tells people what has turned. It is no part of what must work: what cannot be told is counted, and that is all.
+/// Writes Events in the background, without retries. Events that cannot be written are counted and dropped.
 pub struct Recorder {
     queue: mpsc::Sender<(EventToRecord, Timestamp)>,
     dropped: Arc<AtomicU64>,
@@ -76,56 +75,58 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder on the current runtime, for the hub, which is the cluster of this client. When it is dropped, what waits is still told.
+    /// Must be called within a tokio runtime. `client` is for the hub. After a drop, queued Events are still
+    /// written.
     pub fn start(client: Client, identity: &str) -> Self {
-        let (queue, waiting) = mpsc::channel(QUEUE);
+        let (queue, receiver) = mpsc::channel(QUEUE_SIZE);
         let dropped = Arc::new(AtomicU64::new(0));
-        let task = tokio::spawn(tell(client, identity.to_owned(), waiting, dropped.clone()));
+        let task = tokio::spawn(write_all(client, identity.to_owned(), receiver, dropped.clone()));
         Self { queue, dropped, task }
     }
 
-    /// Tells what still waits, if that can be done within this time.
+    /// Writes the queued Events; drops those that are not written within this time.
     pub async fn finish(self, within: Duration) {
         drop(self.queue);
-        // What is not told by then is not told.
         let _ = timeout(within, self.task).await;
     }
 
-    /// Tells of it, soon; or never, if too much waits already.
-    pub fn record(&self, told: impl Into<EventToRecord>) {
-        let told = told.into();
-        if !told.object.cluster.is_hub() {
-            error!("cannot record an Event of {}: Events are written to the hub only", told.object);
+    /// Queues an Event; drops it if the queue is full.
+    pub fn record(&self, event: impl Into<EventToRecord>) {
+        let event = event.into();
+        if !event.object.cluster.is_hub() {
+            error!(
+                object = event.object.to_string(),
+                "cannot write an Event: the object is not in the hub cluster"
+            );
             return;
         }
-        if self.queue.try_send((told, Timestamp::now())).is_err() {
+        if self.queue.try_send((event, Timestamp::now())).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How much could not be told.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 }
 
-async fn tell(
+async fn write_all(
     client: Client,
     identity: String,
-    waiting: mpsc::Receiver<(EventToRecord, Timestamp)>,
+    receiver: mpsc::Receiver<(EventToRecord, Timestamp)>,
     dropped: Arc<AtomicU64>,
 ) {
-    // People are told of the first failure, not of every one.
-    let trouble = AtomicBool::new(false);
-    let all = stream::unfold(waiting, async |mut waiting| Some((waiting.recv().await?, waiting)));
-    all.for_each_concurrent(AT_A_TIME, async |(told, at)| {
-        match create(&client, &told, at, &identity).await {
-            Ok(()) => trouble.store(false, Ordering::Relaxed),
-            Err(why) => {
+    // Only the first of several failures in a row is logged.
+    let is_failing = AtomicBool::new(false);
+    let events = stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
+    events
+    .for_each_concurrent(CONCURRENCY, async |(event, at)| {
+        match create(&client, &event, at, &identity).await {
+            Ok(()) => is_failing.store(false, Ordering::Relaxed),
+            Err(error) => {
                 dropped.fetch_add(1, Ordering::Relaxed);
-                if !trouble.swap(true, Ordering::Relaxed) {
-                    let object = &told.object;
-                    tracing::warn!("no Event could be written for {object}: {why}; everything else goes on");
+                if !is_failing.swap(true, Ordering::Relaxed) {
+                    warn!(object = event.object.to_string(), %error, "cannot write an Event: dropping it");
                 }
             }
         }
@@ -133,49 +134,47 @@ async fn tell(
     .await;
 }
 
-/// Creates the Event; or says why not.
-async fn create(client: &Client, told: &EventToRecord, at: Timestamp, identity: &str) -> Result<(), String> {
-    let namespace = namespace_of(told);
-    let event = serde_json::to_vec(&event(told, at, identity)).map_err(|error| error.to_string())?;
+async fn create(client: &Client, event: &EventToRecord, at: Timestamp, identity: &str) -> Result<(), String> {
+    let namespace = namespace_of(event);
+    let body = serde_json::to_vec(&manifest(event, at, identity)).map_err(|error| error.to_string())?;
     let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
-    match call(client, Verb::Create.request(&path, event), PATIENCE).await {
+    match call(client, Verb::Create.request(&path, body), PATIENCE).await {
         Ok(_) => Ok(()),
         Err(CallError::Api(error)) if error.class == ErrorClass::Forbidden => Err(format!(
-            "grant the verb create on events in the API group events.k8s.io, also in namespace {namespace}"
+            "cannot create events in namespace {namespace}: forbidden. Grant Bellwether the verb create on events in \
+             the API group events.k8s.io"
         )),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// An Event is where its object is.
-fn namespace_of(told: &EventToRecord) -> &str {
-    let namespace = &told.object.name.namespace;
-    if namespace.is_empty() { NAMESPACE_OF_NONE } else { namespace }
+fn namespace_of(event: &EventToRecord) -> &str {
+    let namespace = &event.object.name.namespace;
+    if namespace.is_empty() { CLUSTER_SCOPED_NAMESPACE } else { namespace }
 }
 
-/// The Event about it.
-fn event(told: &EventToRecord, at: Timestamp, identity: &str) -> Event {
-    let name = &told.object.name;
-    let is_old = *told.object.kind.group == *Dialect::AppK8sIo.group();
-    let dialect = if is_old { Dialect::AppK8sIo } else { Dialect::Bellwether };
+fn manifest(event: &EventToRecord, at: Timestamp, identity: &str) -> Event {
+    let name = &event.object.name;
+    let is_app_k8s_io = *event.object.kind.group == *Dialect::AppK8sIo.group();
+    let dialect = if is_app_k8s_io { Dialect::AppK8sIo } else { Dialect::Bellwether };
     let word = |word: &str| Some(one_line(word, LONGEST_WORD).into_owned());
     Event {
         metadata: ObjectMeta {
             name: Some(unique_name(&name.name, at)),
-            namespace: Some(namespace_of(told).to_owned()),
+            namespace: Some(namespace_of(event).to_owned()),
             ..ObjectMeta::default()
         },
         event_time: Some(MicroTime(at)),
-        type_: Some(if told.good { "Normal" } else { "Warning" }.to_owned()),
-        reason: word(&told.reason),
-        note: Some(told.note.clone()),
-        action: word(told.action),
+        type_: Some(if event.good { "Normal" } else { "Warning" }.to_owned()),
+        reason: word(&event.reason),
+        note: Some(event.note.clone()),
+        action: word(event.action),
         regarding: Some(ObjectReference {
             api_version: Some(dialect.api_version()),
-            kind: Some(told.object.kind.kind.to_string()),
+            kind: Some(event.object.kind.kind.to_string()),
             namespace: Some(name.namespace.to_string()).filter(|namespace| !namespace.is_empty()),
             name: Some(name.name.to_string()),
-            uid: Some(told.uid.to_string()),
+            uid: Some(event.uid.to_string()),
             ..ObjectReference::default()
         }),
         reporting_controller: Some(CONTROLLER.to_owned()),
@@ -184,21 +183,20 @@ fn event(told: &EventToRecord, at: Timestamp, identity: &str) -> Event {
     }
 }
 
-/// Two turns of an object can come in the same moment, so the moment alone is not enough.
+/// The time alone is not unique: an object can have two transitions at the same moment.
 fn unique_name(object: &str, at: Timestamp) -> String {
-    let ending = format!(".{:x}{:08x}", at.as_microsecond(), rand::random::<u32>());
-    let room = LONGEST_NAME.saturating_sub(ending.len());
-    // A name must not have two full stops in a row.
-    let beginning = object[..object.floor_char_boundary(room)].trim_end_matches(['.', '-']);
-    format!("{beginning}{ending}")
+    let suffix = format!(".{:x}{:08x}", at.as_microsecond(), rand::random::<u32>());
+    let space = LONGEST_NAME.saturating_sub(suffix.len());
+    // A name must not contain `..` or `-.`.
+    let prefix = object[..object.floor_char_boundary(space)].trim_end_matches(['.', '-']);
+    format!("{prefix}{suffix}")
 }
 
-/// What was, what is, and why.
-fn note(turn: &Transition) -> String {
-    let Transition { condition, to, message, .. } = turn;
-    let mut note = match turn.from {
-        Some(from) => format!("{condition}: was {from:?}, is {to:?}"),
-        None => format!("{condition}: is {to:?}"),
+fn note(transition: &Transition) -> String {
+    let Transition { condition, from, to, message, .. } = transition;
+    let mut note = match from {
+        Some(from) => format!("{condition} changed from {from:?} to {to:?}"),
+        None => format!("{condition} is {to:?}"),
     };
     if !message.is_empty() {
         note = format!("{note}: {message}");
@@ -215,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    fn turn(namespace: &str, name: &str) -> Transition {
+    fn transition(namespace: &str, name: &str) -> Transition {
         let (kind, name) = (GroupKind::own("Application"), NamespacedName::new(namespace, name));
         Transition {
             object: ObjectKey { cluster: Cluster::hub(), kind, name },
@@ -225,14 +223,15 @@ mod tests {
             to: False,
             since: Timestamp::UNIX_EPOCH,
             reason: "ComponentsNotReady".into(),
-            message: "web 2 of 3 replicas ready".into(),
+            message: "Deployment/web: 2 of 3 replicas ready".into(),
             good: false,
         }
     }
 
     #[test]
-    fn a_turn_becomes_an_event() {
-        let event = event(&turn("shop", "web").into(), "2026-11-14T10:00:00.5Z".parse().unwrap(), "pod-1");
+    fn a_transition_becomes_an_event() {
+        let event =
+            manifest(&transition("shop", "web").into(), "2026-11-14T10:00:00.5Z".parse().unwrap(), "pod-1");
         let mut event = serde_json::to_value(event).unwrap();
         let name = event["metadata"]["name"].take();
         assert!(name.as_str().unwrap().starts_with("web."), "{name}");
@@ -243,7 +242,7 @@ mod tests {
             "eventTime": "2026-11-14T10:00:00.500000Z",
             "type": "Warning",
             "reason": "ComponentsNotReady",
-            "note": "Ready: was True, is False: web 2 of 3 replicas ready",
+            "note": "Ready changed from True to False: Deployment/web: 2 of 3 replicas ready",
             "action": "Ready",
             "regarding": {
                 "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "namespace": "shop", "name": "web",
@@ -257,10 +256,10 @@ mod tests {
 
     #[test]
     fn a_warning_becomes_an_event() {
-        let object = ObjectKey { kind: Dialect::AppK8sIo.kind(), ..turn("shop", "web").object };
+        let object = ObjectKey { kind: Dialect::AppK8sIo.kind(), ..transition("shop", "web").object };
         let warning =
             Warning { object, uid: "u".into(), reason: "StatusOverwritten", message: "stop it".into() };
-        let event = event(&warning.into(), Timestamp::UNIX_EPOCH, "pod-1");
+        let event = manifest(&warning.into(), Timestamp::UNIX_EPOCH, "pod-1");
         assert_eq!(
             [event.type_.as_deref(), event.reason.as_deref(), event.note.as_deref()],
             [Some("Warning"), Some("StatusOverwritten"), Some("stop it")]
@@ -269,33 +268,36 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_no_namespace_is_told_in_default() {
-        let event = event(&turn("", "web").into(), Timestamp::UNIX_EPOCH, "pod-1");
+    fn events_of_cluster_scoped_objects_are_in_default() {
+        let event = manifest(&transition("", "web").into(), Timestamp::UNIX_EPOCH, "pod-1");
         assert_eq!(event.metadata.namespace.as_deref(), Some("default"));
         assert_eq!(event.regarding.unwrap().namespace, None);
     }
 
     #[rstest]
-    #[case::turned(Some(True), False, "why", "Ready: was True, is False: why")]
-    #[case::first(None, True, "why", "Ready: is True: why")]
-    #[case::wordless(Some(False), True, "", "Ready: was False, is True")]
-    fn a_note_says_what_was_and_what_is(
+    #[case::changed(Some(True), False, "why", "Ready changed from True to False: why")]
+    #[case::first(None, True, "All components ready", "Ready is True: All components ready")]
+    #[case::no_message(Some(False), True, "", "Ready changed from False to True")]
+    fn a_note_names_the_transition_and_its_cause(
         #[case] from: Option<ConditionStatus>,
         #[case] to: ConditionStatus,
         #[case] message: &str,
         #[case] expected: &str,
     ) {
-        assert_eq!(note(&Transition { from, to, message: message.into(), ..turn("shop", "web") }), expected);
+        assert_eq!(
+            note(&Transition { from, to, message: message.into(), ..transition("shop", "web") }),
+            expected
+        );
     }
 
     #[test]
-    fn everything_fits() {
+    fn long_texts_are_cut_to_the_limits() {
         let long = Transition {
             reason: "R".repeat(1024).into(),
             message: "é".repeat(5000).into(),
-            ..turn("shop", &"n".repeat(253))
+            ..transition("shop", &"n".repeat(253))
         };
-        let event = event(&long.into(), Timestamp::MAX, &"i".repeat(500));
+        let event = manifest(&long.into(), Timestamp::MAX, &"i".repeat(500));
         let lengths = [
             (event.metadata.name, LONGEST_NAME),
             (event.note, LONGEST_NOTE),
@@ -309,12 +311,12 @@ mod tests {
     }
 
     #[test]
-    fn names_differ_and_are_legal() {
+    fn names_are_unique_and_valid() {
         let names = [(); 2].map(|()| unique_name("web", Timestamp::UNIX_EPOCH));
         assert_ne!(names[0], names[1]);
-        // The cut would leave a full stop before the one that we add.
-        let ending = unique_name("", Timestamp::UNIX_EPOCH).len();
-        let dotted = format!("{}.{}", "n".repeat(LONGEST_NAME - ending - 1), "m".repeat(20));
+        // The cut would leave a dot before the suffix, which starts with one.
+        let suffix = unique_name("", Timestamp::UNIX_EPOCH).len();
+        let dotted = format!("{}.{}", "n".repeat(LONGEST_NAME - suffix - 1), "m".repeat(20));
         assert!(!unique_name(&dotted, Timestamp::UNIX_EPOCH).contains(".."));
     }
 }

@@ -1,5 +1,5 @@
-//! The loop over a real API server: what it learns of its cluster, and what becomes of effects for a cluster that is not
-//! connected.
+//! The controller loop against a real API server: identity, discovery and loss of the cluster; effects for a
+//! cluster that is not connected.
 
 use std::{
     sync::Arc,
@@ -26,11 +26,11 @@ use kube::{Api, Client, ResourceExt as _, api::PostParams};
 use serde_json::json;
 use tokio::{sync::watch, task::JoinHandle};
 
-/// A loop that leads, and reads and writes one namespace through a proxy. Other tests have theirs in the same cluster.
+/// A loop that leads, in one namespace and behind a fault proxy.
 struct Running {
     proxy: Option<FaultProxy>,
     metrics: Arc<Metrics>,
-    /// As long as it lives, the loop leads.
+    /// Keeps the loop leading.
     _leadership: watch::Sender<Leadership>,
     task: JoinHandle<()>,
 }
@@ -51,13 +51,11 @@ impl Running {
         Ok(Self { proxy: Some(proxy), metrics, _leadership: sender, task })
     }
 
-    /// What the engine knows of the hub.
     fn hub(&self) -> Option<ClusterStatus> {
         let clusters = self.metrics.census().clusters.into_iter();
         clusters.filter(|(cluster, _)| cluster.is_hub()).map(|(_, status)| status).next()
     }
 
-    /// The value of a metric.
     fn metric(&self, name: &str) -> Option<f64> {
         let text = self.metrics.text().ok()?;
         text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
@@ -75,7 +73,7 @@ async fn admin() -> Result<Client> {
 }
 
 #[tokio::test]
-async fn the_engine_learns_which_cluster_it_is_which_kinds_it_serves_and_when_it_is_lost() -> Result<()> {
+async fn the_engine_learns_identity_kinds_and_loss_of_the_cluster() -> Result<()> {
     let namespaces: Api<Namespace> = Api::all(admin().await?);
     eventually(PATIENCE, "kube-system exists", async || {
         Ok(namespaces.get_opt("kube-system").await?.is_some())
@@ -88,7 +86,10 @@ async fn the_engine_learns_which_cluster_it_is_which_kinds_it_serves_and_when_it
     eventually(PATIENCE, "the cluster is connected, identified and its kinds are known", async || {
         Ok(running.hub().is_some_and(|hub| {
             hub.uid.as_deref() == Some(&*uid)
-                && hub.kinds.get(&GroupKind::new("apps", "Deployment")).is_some_and(|it| &*it.version == "v1")
+                && hub
+                    .kinds
+                    .get(&GroupKind::new("apps", "Deployment"))
+                    .is_some_and(|served| &*served.version == "v1")
                 && hub.kinds.contains_key(&GroupKind::own("Application"))
                 && hub.heard.is_some_and(|heard| heard >= begun)
                 && hub.lost.is_none()
@@ -104,35 +105,35 @@ async fn the_engine_learns_which_cluster_it_is_which_kinds_it_serves_and_when_it
     .await
 }
 
-/// Behind the same address there may be another cluster by then, and a new one that has no `kube-system` yet.
+/// Another cluster may have the same address, and a new cluster has no `kube-system` yet.
 #[tokio::test]
-async fn a_cluster_that_was_lost_is_asked_again_which_one_it_is_until_it_tells() -> Result<()> {
+async fn the_identity_is_read_again_after_a_reconnect() -> Result<()> {
     let namespace = shared::cluster().await?.namespace("asked-again").await?;
     let running = Running::start(Engine::of_one_namespace(), namespace).await?;
-    let proxy = running.proxy.as_ref().context("the proxy is there")?;
+    let proxy = running.proxy.as_ref().context("the proxy runs")?;
     eventually(PATIENCE, "the cluster is identified", async || {
         Ok(running.hub().is_some_and(|hub| hub.uid.is_some() && hub.lost.is_none()))
     })
     .await?;
 
     let unavailable = Fault::Answer { status: StatusCode::SERVICE_UNAVAILABLE, retry_after: None };
-    let away = proxy.inject(Requests::all(), unavailable);
+    let outage = proxy.inject(Requests::all(), unavailable);
     proxy.cut_all().await;
     eventually(PATIENCE, "the cluster is lost", async || {
         Ok(running.hub().is_some_and(|hub| hub.lost.is_some()))
     })
     .await?;
-    let asked = Requests::of(Verb::Get, "namespaces").name("kube-system");
-    let unknown = proxy.inject(asked, Fault::Answer { status: StatusCode::NOT_FOUND, retry_after: None });
-    drop(away);
-    eventually(PATIENCE, "the cluster is connected again, and was asked twice", async || {
-        Ok(running.hub().is_some_and(|hub| hub.lost.is_none()) && unknown.strikes() > 1)
+    let identity = Requests::of(Verb::Get, "namespaces").name("kube-system");
+    let not_found =
+        proxy.inject(identity, Fault::Answer { status: StatusCode::NOT_FOUND, retry_after: None });
+    drop(outage);
+    eventually(PATIENCE, "the cluster is connected again, and its identity was requested twice", async || {
+        Ok(running.hub().is_some_and(|hub| hub.lost.is_none()) && not_found.strikes() > 1)
     })
     .await
 }
 
-/// Objects of the same kind, name and uid as those of the cluster that is not connected exist in the hub: neither are they
-/// read for it, nor changed.
+/// The hub has an object of the same kind, name and uid. It must be neither read nor changed instead.
 #[tokio::test]
 async fn effects_for_a_cluster_that_is_not_connected_read_and_write_nothing() -> Result<()> {
     let cluster = shared::cluster().await?;
@@ -154,13 +155,13 @@ async fn effects_for_a_cluster_that_is_not_connected_read_and_write_nothing() ->
         .observing(&east, [kind])
         .wanting(slot, Change::Delete { uid: uid.as_str().into() });
     let running = Running::start(engine, namespace).await?;
-    eventually(PATIENCE, "our own kinds are listed, and the write was tried and has failed", async || {
-        let failed = running.metric(r#"bellwether_writes_total{outcome="Failed"}"#);
+    eventually(PATIENCE, "our own kinds are listed, and the write has failed", async || {
+        let failed = running.metric(r#"bellwether_writes_total{outcome="failed"}"#);
         Ok(running.metrics.census().open && failed.is_some_and(|failed| failed > 0.0))
     })
     .await?;
     let census = running.metrics.census();
-    assert!(census.unknown.is_empty(), "the engine knows that it cannot read the kind: {census:?}");
+    assert!(census.unknown.is_empty(), "the kind is unreadable, not unknown: {census:?}");
     let proxy = running.proxy.as_ref().context("the loop runs")?;
     assert_eq!(proxy.count(&Requests::all().resource("configmaps")), 0);
     assert_eq!(proxy.count(&Requests::writes()), 0);

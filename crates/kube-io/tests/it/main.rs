@@ -1,4 +1,4 @@
-//! Tests against real API servers.
+//! Tests against real API servers: reflectors, writes, leader election, the controller loop.
 
 mod controller_loop;
 mod read;

@@ -1,11 +1,11 @@
-//! Reading a real API server: what becomes of its objects is told, whatever goes wrong on the way.
+//! The reader against a real API server: list, watch, relist, discovery, 403, 410 Gone, stale reads.
 
+mod discovery;
 mod faults;
-mod following;
-mod kinds;
-mod past;
-mod rights;
+mod forbidden;
 mod snapshot;
+mod stale_reads;
+mod watch;
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,35 +22,34 @@ use kube::{
 use serde_json::json;
 use tokio::{sync::mpsc, time::timeout};
 
-/// Longer than anything takes that is not broken.
+/// The timeout of a test step.
 const SOON: Duration = bellwether_testkit::PATIENCE;
 
-/// The feed that most tests follow.
+/// The feed of ConfigMaps.
 const MAPS: &str = "maps";
 
-/// A namespace of config maps, one who reads it through a proxy, and what they tell.
-struct Stage {
+/// A namespace of ConfigMaps, a reader behind a fault proxy, and its events.
+struct ReaderFixture {
     cluster: &'static Cluster,
     namespace: String,
     proxy: FaultProxy,
     maps: Api<ConfigMap>,
     reader: Reader<&'static str>,
-    news: mpsc::Receiver<(&'static str, FeedEvent)>,
+    events: mpsc::Receiver<(&'static str, FeedEvent)>,
 }
 
-impl Stage {
-    /// With settings for those who are in a hurry.
-    async fn set(purpose: &str) -> Result<Self> {
-        Self::set_with(purpose, |_| {}).await
+impl ReaderFixture {
+    async fn new(purpose: &str) -> Result<Self> {
+        Self::with_settings(purpose, |_| {}).await
     }
 
-    async fn set_with(purpose: &str, change: impl FnOnce(&mut Settings)) -> Result<Self> {
+    async fn with_settings(purpose: &str, change: impl FnOnce(&mut Settings)) -> Result<Self> {
         let cluster = shared::cluster().await?;
-        Self::set_for(cluster, cluster.admin(), purpose, change).await
+        Self::for_user(cluster, cluster.admin(), purpose, change).await
     }
 
-    /// Only this user reads; objects come and go all the same.
-    async fn set_for(
+    /// The reader has the permissions of this user; objects are written by an admin.
+    async fn for_user(
         cluster: &'static Cluster,
         user: &Access,
         purpose: &str,
@@ -61,78 +60,77 @@ impl Stage {
         let mut settings = quick();
         settings.namespace = Some(namespace.clone());
         change(&mut settings);
-        // With room for one, the reader waits for us at every step.
-        let (tell, news) = mpsc::channel(1);
+        // With a queue of one, the reader waits for the test at every event.
+        let (sender, events) = mpsc::channel(1);
         Ok(Self {
-            reader: Reader::start(user.via(proxy.address()).client().await?, settings, tell),
+            reader: Reader::start(user.via(proxy.address()).client().await?, settings, sender),
             maps: Api::namespaced(cluster.admin().client().await?, &namespace),
             cluster,
             namespace,
             proxy,
-            news,
+            events,
         })
     }
 
-    fn follow(&mut self, feed: &'static str, group: &str, kind: &str) {
+    fn watch(&mut self, feed: &'static str, group: &str, kind: &str) {
         let kind = GroupKind::new(group, kind);
         let lens = Lens::new(&kind, Arc::new(UserRules::default()));
         self.reader.follow(feed, kind, Arc::new(lens));
     }
 
-    /// Follows the config maps, and waits until they are listed.
-    async fn follow_maps(&mut self, names: &[&str]) -> Result<()> {
-        self.follow(MAPS, "", "ConfigMap");
-        self.tells(&["maps: served as v1/configmaps"]).await?;
-        self.tells_list(names).await
+    /// Watches the ConfigMaps, and expects a list of these names.
+    async fn watch_maps(&mut self, names: &[&str]) -> Result<()> {
+        self.watch(MAPS, "", "ConfigMap");
+        self.expect_events(&["maps: served as v1/configmaps"]).await?;
+        self.expect_list(names).await
     }
 
-    /// The next news is this.
-    async fn tells(&mut self, expected: &[&str]) -> Result<()> {
+    async fn expect_events(&mut self, expected: &[&str]) -> Result<()> {
         for expected in expected {
-            let told = self.told().await.with_context(|| format!("nothing came instead of: {expected}"))?;
-            ensure!(told == *expected, "told: {told}; expected: {expected}");
+            let event = self.next_event().await.with_context(|| format!("no event; expected: {expected}"))?;
+            ensure!(event == *expected, "event: {event}; expected: {expected}");
         }
         Ok(())
     }
 
-    /// The next news is a list of these config maps.
-    async fn tells_list(&mut self, names: &[&str]) -> Result<()> {
-        self.tells(&["maps: listing"]).await?;
+    /// Expects a complete list of these ConfigMaps.
+    async fn expect_list(&mut self, names: &[&str]) -> Result<()> {
+        self.expect_events(&["maps: listing"]).await?;
         for name in names {
             let expected = format!("maps: {}/{name} old", self.namespace);
-            self.tells(&[&expected]).await?;
+            self.expect_events(&[&expected]).await?;
         }
-        self.tells(&["maps: listed"]).await
+        self.expect_events(&["maps: listed"]).await
     }
 
-    /// The next news is of this config map: how it is, or that it is gone.
-    async fn tells_of(&mut self, name: &str, how: &str) -> Result<()> {
-        let expected = format!("maps: {}/{name} {how}", self.namespace);
-        self.tells(&[&expected]).await
+    /// Expects a ConfigMap with this label `state`, or `deleted`.
+    async fn expect_object(&mut self, name: &str, state: &str) -> Result<()> {
+        let expected = format!("maps: {}/{name} {state}", self.namespace);
+        self.expect_events(&[&expected]).await
     }
 
-    /// The next news in a few words.
-    async fn told(&mut self) -> Result<String> {
-        let (feed, news) = timeout(SOON, self.news.recv()).await?.context("the reader has ended")?;
-        let told = match news {
+    /// The next event as `FEED: TEXT`.
+    async fn next_event(&mut self) -> Result<String> {
+        let (feed, event) = timeout(SOON, self.events.recv()).await?.context("the reader has ended")?;
+        let text = match event {
             FeedEvent::Served(served) => format!("served as {}/{}", served.version, served.plural),
             FeedEvent::Unreadable(Unreadable::NotServed) => "not served".to_owned(),
             FeedEvent::Unreadable(Unreadable::Forbidden { resource }) => format!("forbidden: {resource}"),
             FeedEvent::Unreadable(Unreadable::NotConnected) => "not connected".to_owned(),
-            FeedEvent::Unreadable(Unreadable::NotInInput) => "not given".to_owned(),
+            FeedEvent::Unreadable(Unreadable::NotInInput) => "not in input".to_owned(),
             FeedEvent::Unreadable(Unreadable::Failing { why }) => format!("failing: {why}"),
             FeedEvent::ListStarted => "listing".to_owned(),
-            FeedEvent::Restored => "put back".to_owned(),
+            FeedEvent::Restored => "restored".to_owned(),
             FeedEvent::ListCompleted => "listed".to_owned(),
-            FeedEvent::Deleted(name) => format!("{name} gone"),
+            FeedEvent::Deleted(name) => format!("{name} deleted"),
             FeedEvent::Applied(name, seen) => {
-                format!("{name} {}", seen.facts.labels.get("state").unwrap_or("as it is"))
+                format!("{name} {}", seen.facts.labels.get("state").unwrap_or("applied"))
             }
         };
-        Ok(format!("{feed}: {told}"))
+        Ok(format!("{feed}: {text}"))
     }
 
-    /// Makes a config map behind the proxy's back, and says at which version.
+    /// Creates a ConfigMap, not through the proxy, and returns its resourceVersion.
     async fn create(&self, name: &str) -> Result<u64> {
         let map = json!({ "metadata": { "name": name, "labels": { "state": "old" } } });
         let map = self.maps.create(&PostParams::default(), &serde_json::from_value(map)?).await?;
@@ -150,21 +148,22 @@ impl Stage {
         Ok(())
     }
 
-    /// How many lists of config maps were asked for.
-    fn lists(&self) -> usize {
+    /// The number of list requests for ConfigMaps.
+    fn list_count(&self) -> usize {
         self.proxy.count(&lists())
     }
 
-    /// How many watches of config maps were asked for.
-    fn watches(&self) -> usize {
+    /// The number of watch requests for ConfigMaps.
+    fn watch_count(&self) -> usize {
         self.proxy.count(&watches())
     }
 }
 
+/// Settings with short timeouts and pauses.
 fn quick() -> Settings {
     Settings {
         watch_lasts: Duration::from_mins(1)..=Duration::from_mins(1),
-        // A busy machine is not a silent one.
+        // Long enough for a busy machine.
         slack: Duration::from_secs(10),
         answers_within: Duration::from_secs(10),
         pauses: BackoffLimits { first: Duration::from_millis(10), longest: Duration::from_millis(200) },
@@ -173,7 +172,7 @@ fn quick() -> Settings {
     }
 }
 
-/// Lets watches last a second.
+/// Watches with a timeout of one second.
 fn short_watches(settings: &mut Settings) {
     settings.watch_lasts = Duration::from_secs(1)..=Duration::from_secs(1);
 }

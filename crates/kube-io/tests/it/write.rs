@@ -1,11 +1,12 @@
-//! Writing to real API servers: every change, every way in which it can end, and who leads.
+//! Writes to a real API server: patches, creations, deletions, conflicts (409), rejections, Events, leader
+//! election.
 
 mod changes;
 mod events;
 mod faults;
-mod leading;
-mod login;
-mod refusals;
+mod kubeconfig;
+mod leader_election;
+mod rejections;
 
 use std::time::Duration;
 
@@ -24,15 +25,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::{sync::OnceCell, time::timeout};
 
-/// Longer than anything takes that is not broken.
+/// The timeout of a test step.
 const SOON: Duration = bellwether_testkit::PATIENCE;
 
-/// Waits for what must not take for ever, even when a test fails.
-async fn soon<T>(what: impl Future<Output = T>) -> Result<T> {
-    timeout(SOON, what).await.context("it took too long")
+async fn soon<T>(future: impl Future<Output = T>) -> Result<T> {
+    timeout(SOON, future).await.context("timed out")
 }
 
-/// The shared cluster, with our kinds.
+/// The shared cluster, with our CRDs.
 async fn cluster() -> Result<&'static Cluster> {
     static INSTALLED: OnceCell<()> = OnceCell::const_new();
     let cluster = shared::cluster().await?;
@@ -40,15 +40,15 @@ async fn cluster() -> Result<&'static Cluster> {
     Ok(cluster)
 }
 
-/// A namespace, and one who may do everything in it.
-struct Stage {
+/// A namespace and an admin client.
+struct WriterFixture {
     cluster: &'static Cluster,
     namespace: String,
     client: Client,
 }
 
-impl Stage {
-    async fn set(purpose: &str) -> Result<Self> {
+impl WriterFixture {
+    async fn new(purpose: &str) -> Result<Self> {
         let cluster = cluster().await?;
         let namespace = cluster.namespace(purpose).await?;
         Ok(Self { cluster, namespace, client: cluster.admin().client().await? })
@@ -84,39 +84,37 @@ impl Stage {
         Ok(self.maps().create(&PostParams::default(), &manifest).await?)
     }
 
-    /// Makes a change to the object of this name.
-    async fn perform(&self, what: &What, name: &str, change: &Change) -> Done {
-        self.perform_as(&self.client, what, name, change, PATIENCE).await
+    async fn perform(&self, resource: &Resource, name: &str, change: &Change) -> Done {
+        self.perform_as(&self.client, resource, name, change, PATIENCE).await
     }
 
     async fn perform_as(
         &self,
         client: &Client,
-        what: &What,
+        resource: &Resource,
         name: &str,
         change: &Change,
         within: Duration,
     ) -> Done {
-        let attempt = Attempt::new(what.served.clone(), self.slot(what, name), change.clone());
+        let attempt = Attempt::new(resource.served.clone(), self.slot(resource, name), change.clone());
         perform(client, attempt, within).await
     }
 
-    fn slot(&self, what: &What, name: &str) -> Slot {
+    fn slot(&self, resource: &Resource, name: &str) -> Slot {
         let name = NamespacedName::new(&self.namespace, name);
         Slot {
-            object: ObjectKey { cluster: ClusterName::hub(), kind: what.kind.clone(), name },
+            object: ObjectKey { cluster: ClusterName::hub(), kind: resource.kind.clone(), name },
             part: Part::Status,
         }
     }
 }
 
-/// A kind, and how it is served.
-struct What {
+struct Resource {
     kind: GroupKind,
     served: Served,
 }
 
-impl What {
+impl Resource {
     fn new(kind: GroupKind, version: &str, plural: &str) -> Self {
         let served = Served {
             version: version.into(),
@@ -141,7 +139,7 @@ impl What {
     }
 }
 
-/// A status for this very state of an object.
+/// A status patch with the UID and the resourceVersion of this object.
 fn status(of: &impl ResourceExt, patch: Value) -> Change {
     Change::Status {
         uid: uid(of),
@@ -173,24 +171,24 @@ fn version(of: &impl ResourceExt) -> ResourceVersion {
     ResourceVersion::new(&of.resource_version().unwrap_or_default())
 }
 
-/// The end of a change that was done, and left this object as it is now.
+/// The result of a successful write that left this object.
 fn done(now: &impl ResourceExt) -> Done {
     Outcome::Done(Some(version(now))).into()
 }
 
-/// Why a change was refused.
-fn refused(done: Done) -> Result<String> {
+/// The message of a rejected write.
+fn rejection(done: Done) -> Result<String> {
     match done.outcome {
         Outcome::Refused(why) => Ok(why.to_string()),
-        other => bail!("it was not refused, but {other:?}"),
+        other => bail!("not rejected: {other:?}"),
     }
 }
 
-/// Why a change failed.
-fn failed(done: Done) -> Result<String> {
+/// The message of a failed write.
+fn failure(done: Done) -> Result<String> {
     match done.outcome {
         Outcome::Failed(why) => Ok(why.to_string()),
-        other => bail!("it did not fail, but {other:?}"),
+        other => bail!("not failed: {other:?}"),
     }
 }
 

@@ -16,12 +16,12 @@ fn class(code: u16, status: &Value) -> ErrorClass {
 }
 
 #[test]
-fn a_success_is_no_error() {
+fn a_success_is_not_an_error() {
     let (parts, ()) = http::Response::builder().status(201).body(()).unwrap().into_parts();
     assert_eq!(ApiError::check(&parts, br#"{"kind":"Status","status":"Success"}"#), Ok(()));
 }
 
-/// As API servers of version 1.36 write them, without what they all have.
+/// Responses of a Kubernetes 1.36 API server, without the fields that all of them have.
 #[rstest]
 #[case::bad_request(
     400,
@@ -41,7 +41,7 @@ fn a_success_is_no_error() {
     ErrorClass::DryRunUnsupported
 )]
 #[case::unauthorized(401, json!({"reason": "Unauthorized", "message": "Unauthorized"}), ErrorClass::Unauthorized)]
-#[case::no_right(
+#[case::forbidden(
     403,
     json!({
         "reason": "Forbidden", "details": {"name": "web", "kind": "pods"},
@@ -166,13 +166,13 @@ fn a_field_conflict_names_fields_and_managers() {
 #[case::header(429, Some("3"), json!({}), Some(3))]
 #[case::body(503, None, json!({"details": {"retryAfterSeconds": 2}}), Some(2))]
 #[case::header_first(504, Some("3"), json!({"details": {"retryAfterSeconds": 2}}), Some(3))]
-#[case::no_seconds(503, Some("Fri, 31 Dec 1999 23:59:59 GMT"), json!({}), None)]
+#[case::date(503, Some("Fri, 31 Dec 1999 23:59:59 GMT"), json!({}), None)]
 #[case::at_once(503, Some("0"), json!({}), None)]
-#[case::before(503, None, json!({"details": {"retryAfterSeconds": -5}}), None)]
-#[case::for_ever(429, Some("18446744073709551615"), json!({}), Some(300))]
-#[case::for_too_long(429, None, json!({"details": {"retryAfterSeconds": 301}}), Some(300))]
-#[case::unsaid(500, None, json!({}), None)]
-fn an_api_server_says_when_to_ask_again(
+#[case::negative(503, None, json!({"details": {"retryAfterSeconds": -5}}), None)]
+#[case::largest(429, Some("18446744073709551615"), json!({}), Some(300))]
+#[case::above_the_limit(429, None, json!({"details": {"retryAfterSeconds": 301}}), Some(300))]
+#[case::none(500, None, json!({}), None)]
+fn retry_after_comes_from_header_or_body(
     #[case] code: u16,
     #[case] header: Option<&str>,
     #[case] status: Value,
@@ -184,11 +184,11 @@ fn an_api_server_says_when_to_ask_again(
 
 #[rstest]
 #[case::no_body(b"", 502, "the API server answers 502 Bad Gateway")]
-#[case::a_page(b"<html>", 404, "the API server answers 404 Not Found")]
-#[case::words(b"404 page not found\n", 404, "the API server answers 404 Not Found")]
+#[case::html(b"<html>", 404, "the API server answers 404 Not Found")]
+#[case::text(b"404 page not found\n", 404, "the API server answers 404 Not Found")]
 #[case::other_json(br#"{"error":"no"}"#, 500, "the API server answers 500 Internal Server Error")]
-#[case::no_object(b"[1]", 500, "the API server answers 500 Internal Server Error")]
-#[case::cut(
+#[case::not_an_object(b"[1]", 500, "the API server answers 500 Internal Server Error")]
+#[case::cut_off(
     br#"{"kind":"Status","message":"pods \"web\" is for"#,
     403,
     "the API server answers 403 Forbidden"
@@ -203,7 +203,7 @@ fn there_is_always_a_message(#[case] body: &[u8], #[case] code: u16, #[case] mes
 }
 
 #[test]
-fn little_is_kept_of_a_huge_answer() {
+fn a_huge_response_is_truncated() {
     let cause =
         json!({"reason": "FieldValueInvalid", "message": "m".repeat(4096), "field": "f".repeat(4096)});
     let mut causes = vec![cause; 1000];

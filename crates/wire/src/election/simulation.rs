@@ -1,5 +1,5 @@
-//! Many elections with everything that can go wrong between a candidate and an API server: slow requests, lost requests,
-//! lost answers, candidates that freeze and go on, clocks that are wrong. At no moment do two candidates lead.
+//! Random elections with slow and lost requests, lost responses, candidates that freeze, and wrong clocks. No
+//! two candidates may lead at the same moment.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -10,27 +10,27 @@ use super::*;
 const DURATION: Duration = Duration::from_millis(1500);
 const DEADLINE: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(200);
-const GIVE_UP: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 const HOUR: Duration = Duration::from_hours(1);
 
-/// What an API server has: a record, and how often it was written.
+/// The API server. `version` counts the writes.
 #[derive(Clone, Default)]
 struct Store {
     record: Option<Record>,
     version: u64,
 }
 
-/// What happens to one candidate, at one moment.
+/// A scheduled event of one candidate.
 enum Moment {
-    /// It begins a round.
-    Look,
-    /// Its question reaches the server.
+    /// The candidate starts a round.
+    Start,
+    /// Its read request reaches the server.
     Read,
-    /// The server's answer reaches it.
-    Seen(Store),
-    /// Its claim reaches the server.
+    /// The response to the read reaches it.
+    ReadDone(Store),
+    /// Its write request reaches the server.
     Write { follows: u64, sent: Instant },
-    /// The server's word reaches it that this was done.
+    /// The response to the write reaches it.
     Written { sent: Instant },
 }
 
@@ -39,10 +39,10 @@ struct World {
     start: Instant,
     store: Store,
     candidates: Vec<Election>,
-    /// What is to come, in its order; the number tells what comes at the same moment apart.
+    /// The number orders events of the same moment.
     agenda: BTreeMap<(Instant, u64), (usize, Moment)>,
     number: u64,
-    /// How often the lead has changed hands.
+    /// The leaders, one entry for each change.
     leaders: Vec<usize>,
 }
 
@@ -61,7 +61,7 @@ impl World {
         for index in 0..candidates {
             world.candidates.push(Election::new(&index.to_string(), DURATION, DEADLINE));
             let first = world.millis(0..1000);
-            world.then(start + first, index, Moment::Look);
+            world.schedule(start + first, index, Moment::Start);
         }
         world
     }
@@ -70,7 +70,7 @@ impl World {
         Duration::from_millis(self.chance.random_range(range))
     }
 
-    /// How long a message takes; none if it is lost.
+    /// The latency of a message; `None` if it is lost.
     fn travel(&mut self) -> Option<Duration> {
         match self.chance.random_range(0..20) {
             0 => None,
@@ -79,31 +79,30 @@ impl World {
         }
     }
 
-    fn then(&mut self, at: Instant, candidate: usize, moment: Moment) {
+    fn schedule(&mut self, at: Instant, candidate: usize, moment: Moment) {
         self.number += 1;
         self.agenda.insert((at, self.number), (candidate, moment));
     }
 
-    /// Sends a message on its way.
     fn send(&mut self, now: Instant, candidate: usize, moment: Moment) {
         if let Some(travel) = self.travel() {
-            self.then(now + travel, candidate, moment);
+            self.schedule(now + travel, candidate, moment);
         }
     }
 
     fn step(&mut self, now: Instant, candidate: usize, moment: Moment) {
         match moment {
-            Moment::Look => {
+            Moment::Start => {
                 self.send(now, candidate, Moment::Read);
-                // Now and then it freezes for longer than anybody waits.
+                // Sometimes it freezes for longer than the lease duration.
                 let pause = if self.chance.random_bool(0.02) { self.millis(0..4000) } else { Duration::ZERO };
-                self.then(now + RETRY + pause, candidate, Moment::Look);
+                self.schedule(now + RETRY + pause, candidate, Moment::Start);
             }
             Moment::Read => {
                 let store = self.store.clone();
-                self.send(now, candidate, Moment::Seen(store));
+                self.send(now, candidate, Moment::ReadDone(store));
             }
-            Moment::Seen(Store { record, version }) => {
+            Moment::ReadDone(Store { record, version }) => {
                 match self.candidates[candidate].observe(record.as_ref(), now) {
                     LeaseStep::Take | LeaseStep::Renew => {
                         self.send(now, candidate, Moment::Write { follows: version, sent: now });
@@ -122,16 +121,16 @@ impl World {
                 self.send(now, candidate, Moment::Written { sent });
             }
             Moment::Written { sent } => {
-                if now < sent + GIVE_UP {
+                if now < sent + TIMEOUT {
                     self.candidates[candidate].written(sent);
                 }
             }
-            // The version is another one by now: a conflict.
+            // A conflict.
             Moment::Write { .. } => {}
         }
     }
 
-    /// The candidates that lead at this moment, by their own account.
+    /// The candidates that believe to lead.
     fn leading(&self, now: Instant) -> Vec<usize> {
         let leads = |election: &Election| election.leads_until().is_some_and(|until| now < until);
         (0..self.candidates.len()).filter(|index| leads(&self.candidates[*index])).collect()
@@ -160,8 +159,8 @@ fn never_do_two_lead() {
     for seed in 0..150 {
         let mut world = World::new(seed, 3);
         world.run(Duration::from_mins(2));
-        assert!(!world.leaders.is_empty(), "nobody ever led in world {seed}");
+        assert!(!world.leaders.is_empty(), "no candidate ever led with seed {seed}");
         changes += world.leaders.len() - 1;
     }
-    assert!(changes > 150, "nothing went wrong: the lead changed hands {changes} times in all");
+    assert!(changes > 150, "too few faults: the leader changed {changes} times in all");
 }

@@ -115,7 +115,7 @@ async fn from_the_definition_to_the_end() -> Result<()> {
     assert_eq!(table.split_whitespace().take(4).collect::<Vec<_>>(), ["web", "shop", "1.0", "3/3"]);
     story.kubectl(&format!("wait --for=condition=Ready {WEB} --timeout=5m")).await?;
     let described = story.kubectl(&format!("describe {WEB}")).await?;
-    assert!(described.contains("Ready: was False, is True: all components ready"), "{described}");
+    assert!(described.contains("Ready changed from False to True: all components ready"), "{described}");
 
     story.apply(&web("  addOwnerRef: true")).await?;
     story.owners_are("configmap/settings", &["web"]).await?;

@@ -6,7 +6,7 @@ use bellwether_testkit::{Cluster, eventually};
 use super::{Controller, PATIENCE, Story, application, config};
 
 async fn leads(controller: &Controller) -> Result<bool> {
-    Ok(controller.metric("bellwether_leading").await? == 1)
+    Ok(controller.metric("bellwether_leader").await? == 1)
 }
 
 /// The standby knows all there is, writes nothing, and takes over when the leader goes.
@@ -23,7 +23,7 @@ async fn the_standby_takes_over() -> Result<()> {
     story.ready_is("shop", "NoComponents").await?;
     // Three kinds of our own, that of app.k8s.io, and that of the components.
     eventually(PATIENCE, "the second knows it too", async || {
-        Ok(second.metric("bellwether_kinds_followed").await? == 5)
+        Ok(second.metric("bellwether_kinds_watched").await? == 5)
     })
     .await?;
 
@@ -33,9 +33,19 @@ async fn the_standby_takes_over() -> Result<()> {
     let (_, metrics) = second.get("/metrics").await?;
     assert!(!metrics.contains("bellwether_writes_total{"), "the standby writes nothing: {metrics}");
 
-    // Asked to stop, the first gives the lease up.
+    // A stand-by that stops leaves the Lease alone, and does not log that it released it.
+    let standby = Controller::start(cluster.admin(), &[]).await?;
+    let ended = standby.program.stop().await?;
+    assert!(
+        ended.success() && !standby.program.log().contains("released lease"),
+        "{}",
+        standby.program.log()
+    );
+    assert!(leads(&first).await?);
+
+    // Asked to stop, the first releases the Lease.
     let ended = first.program.stop().await?;
-    assert!(ended.success(), "{}", first.program.log());
+    assert!(ended.success() && first.program.log().contains("released lease"), "{}", first.program.log());
     eventually(PATIENCE, "the second leads", async || leads(&second).await).await?;
     story.apply(&config("mine", "shop", Some("shop"))).await?;
     story.ready_is("shop", "ComponentsReady").await?;
@@ -49,14 +59,14 @@ async fn the_standby_takes_over() -> Result<()> {
     Ok(())
 }
 
-/// Mistakes are told in a sentence each, with the place and the way out.
+/// Errors are one line each, with the place and the way out.
 #[tokio::test]
 async fn what_is_wrong_is_said() -> Result<()> {
     let nowhere = crate::run(&["controller", "--kubeconfig", "/nowhere/config"]);
     assert_eq!(nowhere.code, Some(1), "{nowhere}");
     assert_eq!(nowhere.stderr.lines().count(), 1, "{nowhere}");
-    assert!(nowhere.stderr.contains("/nowhere/config: there is no such file"), "{nowhere}");
+    assert!(nowhere.stderr.contains("cannot read kubeconfig /nowhere/config: no such file"), "{nowhere}");
     let level = crate::run(&["controller", "--log", "lots=of=noise"]);
-    assert!(level.stderr.contains("give one such as info or debug"), "{level}");
+    assert!(level.stderr.contains("Set a level such as info or debug."), "{level}");
     Ok(())
 }

@@ -190,17 +190,14 @@ async fn what_goes_wrong_is_told_and_tried_on() -> Result<()> {
     let told =
         async |words: &str| eventually(PATIENCE, words, async || Ok(times(&controller, words) == 1)).await;
     // No right, then no object: OLM is late.
-    told("grant it the verbs get and patch on operatorconditions").await?;
+    told("Grant Bellwether the verbs get and patch on operatorconditions").await?;
     let grant = operator.grant().await?;
-    told("see that OLM is installed, and that --olm-operator-condition names").await?;
+    told("Check that OLM is installed, and that --olm-operator-condition names").await?;
     operator.make_condition().await?;
     let unknown = operator.reason_is("RollupNotFound").await?;
     assert_eq!(unknown["status"], "Unknown", "OLM lets that pass");
-    assert_eq!(
-        unknown["message"],
-        "There is no Rollup all: create it, or name another one with --olm-rollup"
-    );
-    for once in ["grant it the verbs get and patch", "see that OLM is installed"] {
+    assert_eq!(unknown["message"], "Rollup/all not found. Create it, or set --olm-rollup to another Rollup.");
+    for once in ["Grant Bellwether the verbs get and patch", "Check that OLM is installed"] {
         assert_eq!(times(&controller, once), 1, "{}", controller.program.log());
     }
 
@@ -222,7 +219,7 @@ async fn what_goes_wrong_is_told_and_tried_on() -> Result<()> {
     let controller = operator.controller(&operator.proxy, false).await?;
     operator.reason_is("RollupNotFound").await?;
     assert_eq!((conflicts.strikes(), asked(&operator.proxy)), (2, (3, 3)));
-    assert_eq!(times(&controller, "cannot be kept in step"), 0, "{}", controller.program.log());
+    assert_eq!(times(&controller, "cannot update condition Upgradeable"), 0, "{}", controller.program.log());
     grant.revoke().await?;
     Ok(())
 }
@@ -243,7 +240,7 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
     let unknown = operator.reason_is("UpgradeableNotEnabled").await?;
     assert_eq!(
         unknown["message"],
-        "Rollup all does not roll up Upgradeable: set its spec.upgradeable to true"
+        "Rollup/all does not report Upgradeable. Set its spec.upgradeable to true."
     );
     assert_eq!(asked(&operator.proxy), (2, 2));
     let before = unknown["lastTransitionTime"].clone();
@@ -314,9 +311,8 @@ fn flags_that_are_refused() {
         (&["--olm-operator-condition", "operators/shop"], "--olm-rollup <NAME>"),
         (
             &["--olm-operator-condition", "shop", "--olm-rollup", "all"],
-            "invalid value 'shop' for '--olm-operator-condition <NAMESPACE/NAME>': an OperatorCondition is given as \
-             NAMESPACE/NAME, such as operators/shop.v1.2.0: it has the namespace and the name of the operator's \
-             ClusterServiceVersion\n",
+            "invalid value 'shop' for '--olm-operator-condition <NAMESPACE/NAME>': expected NAMESPACE/NAME of the operator's \
+             ClusterServiceVersion, such as operators/shop.v1.2.0\n",
         ),
         (
             &["--readiness-rollup", "all", "--watch-namespace", "shop"],
@@ -328,8 +324,8 @@ fn flags_that_are_refused() {
         ),
         (
             &["--readiness-rollup", "a/b"],
-            "invalid value 'a/b' for '--readiness-rollup <NAME>': no Rollup can have this name: give it as kubectl get \
-             rollups shows it\n",
+            "invalid value 'a/b' for '--readiness-rollup <NAME>': not a valid name. Give the name of a Rollup as kubectl get \
+             bwru shows it.\n",
         ),
     ] {
         let run = crate::run(&[&["controller"], arguments].concat());

@@ -124,16 +124,16 @@ async fn what_is_not_known_yet_is_waited_for() -> Result<()> {
     let access = cluster.admin().via(proxy.address());
     let controller = Controller::launch(&access, &["--leader-elect=false"])?;
     let path = format!("/readyz/applications/{}/shop", story.namespace);
-    let waits_for = |kind: &str| format!("it is not known yet which {kind} there are");
+    let not_listed = |kinds: &str| format!("{kinds} have not been listed yet");
 
-    // Which Applications there are: whether this one is, nobody can tell either.
-    let of_applications = waits_for("Application.bellwether.dev");
+    // Before Applications are listed, it is unknown whether this one exists.
+    let of_applications = not_listed("Applications.bellwether.dev");
     let said = controller.probed(&path, 503, |said| said["message"] == *of_applications).await?;
     assert_eq!(said["healthy"], false);
     assert_eq!(controller.get("/readyz").await?.0, 503);
     applications.lift();
     proxy.cut_all().await;
-    controller.probed(&path, 503, |said| said["message"] == *waits_for("ConfigMap")).await?;
+    controller.probed(&path, 503, |said| said["message"] == *not_listed("ConfigMaps")).await?;
     configs.lift();
     proxy.cut_all().await;
     let before = controller.probed(&path, 200, |_| true).await?;
@@ -158,13 +158,14 @@ async fn what_may_not_be_read_may_be_there() -> Result<()> {
     assert_eq!(code, 503, "{said}");
     assert_eq!(
         said["message"],
-        "nobody can tell which Application.bellwether.dev there are: Bellwether may not read it; grant it get, list and \
-         watch on applications in the API group \"bellwether.dev\""
+        "cannot list Applications.bellwether.dev: forbidden. Grant Bellwether the verbs get, list and watch on applications in \
+         the API group bellwether.dev"
     );
     Ok(())
 }
 
-/// In another namespace than the one that is looked after, nobody looks after it: that is no lie about what is there.
+/// A group in another namespace than that of `--watch-namespace` is not managed; the probe does not say that it does not
+/// exist.
 #[tokio::test]
 async fn of_other_namespaces_nothing_is_denied() -> Result<()> {
     let cluster = Cluster::builder().name("probes-namespace").start().await?;
@@ -181,15 +182,13 @@ async fn of_other_namespaces_nothing_is_denied() -> Result<()> {
     let (code, said) = controller.probe(&path(&there)).await?;
     assert_eq!(code, 404);
     let sentence = format!(
-        "nobody looks after Application shop in namespace {}: this controller was started with --watch-namespace {}",
+        "Application shop in namespace {} is not managed: this controller runs with --watch-namespace {}",
         there.namespace, here.namespace
     );
     assert_eq!(said["message"], *sentence);
     let (code, said) = controller.probe("/readyz/rollups/all").await?;
-    let sentence = format!(
-        "nobody looks after Rollup all: this controller was started with --watch-namespace {}",
-        here.namespace
-    );
+    let sentence =
+        format!("Rollup all is not managed: this controller runs with --watch-namespace {}", here.namespace);
     assert_eq!((code, &said["message"]), (404, &json!(sentence)));
     Ok(())
 }

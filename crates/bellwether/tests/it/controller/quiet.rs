@@ -44,7 +44,7 @@ async fn nothing_is_written_for_nothing() -> Result<()> {
     story.ready_is("shop", "ComponentsReady").await?;
     story.owners_are("configmap/mine", &["shop"]).await?;
     let before = story.get("application/shop").await?["status"].take();
-    let events = controller.metric("bellwether_read_total").await?;
+    let events = controller.metric("bellwether_objects_decoded_total").await?;
     counted.proxy.forget();
 
     for number in 0..5 {
@@ -54,7 +54,7 @@ async fn nothing_is_written_for_nothing() -> Result<()> {
     }
     // All of it has been seen, and some time has passed in which something could have been written.
     bellwether_testkit::eventually(super::PATIENCE, "all of it is seen", async || {
-        Ok(controller.metric("bellwether_read_total").await? >= events + 15)
+        Ok(controller.metric("bellwether_objects_decoded_total").await? >= events + 15)
     })
     .await?;
     sleep(Duration::from_secs(2)).await;
@@ -93,6 +93,6 @@ async fn a_thousand_applications_share_their_watches() -> Result<()> {
         assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1), "{resource}");
     }
     // And three of our own, and that of app.k8s.io, in case it comes.
-    assert_eq!(controller.metric("bellwether_kinds_followed").await?, 9);
+    assert_eq!(controller.metric("bellwether_kinds_watched").await?, 9);
     Ok(())
 }

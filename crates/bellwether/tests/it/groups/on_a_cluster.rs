@@ -310,7 +310,9 @@ async fn nobody_answers() -> Result<()> {
         let run = as_user(&kubeconfig, "default", arguments)?;
         ensure!(run.code == Some(code) && run.stdout.is_empty(), "{run}");
         ensure!(
-            run.stderr.starts_with(&format!("error: no API server answers at http://127.0.0.1:{port}/: ")),
+            run.stderr.starts_with(&format!(
+                "error: cannot connect to the API server at http://127.0.0.1:{port}/: "
+            )),
             "{run}"
         );
         ensure!(

@@ -1,4 +1,5 @@
-//! What goes wrong on the way to an API server, and is made good.
+//! Faults of reads: 410 Gone and relist, broken connections, half-open watches, 429 with Retry-After, 5xx, a
+//! crash of the API server.
 
 use std::time::Duration;
 
@@ -6,164 +7,167 @@ use anyhow::{Context as _, Result};
 use bellwether_testkit::{Cluster, Fault, Part, Requests, StatusCode, Verb, eventually};
 use rstest::rstest;
 
-use super::{SOON, Stage, lists, short_watches, watches};
+use super::{ReaderFixture, SOON, lists, short_watches, watches};
 
 #[tokio::test]
-async fn a_watch_that_is_cut_within_a_line_goes_on_before_it() -> Result<()> {
-    let mut stage = Stage::set("faults").await?;
-    let fault = stage.proxy.inject(watches().times(1), Fault::CutMidLine { after_lines: 1 });
-    stage.follow_maps(&[]).await?;
+async fn a_watch_that_breaks_within_an_event_resumes_before_it() -> Result<()> {
+    let mut fixture = ReaderFixture::new("faults").await?;
+    let fault = fixture.proxy.inject(watches().times(1), Fault::CutMidLine { after_lines: 1 });
+    fixture.watch_maps(&[]).await?;
     fault.struck(1).await;
-    stage.create("a").await?;
-    stage.tells_of("a", "old").await?;
-    stage.create("b").await?;
-    stage.tells_of("b", "old").await?;
-    assert_eq!((stage.lists(), stage.watches()), (1, 2));
+    fixture.create("a").await?;
+    fixture.expect_object("a", "old").await?;
+    fixture.create("b").await?;
+    fixture.expect_object("b", "old").await?;
+    assert_eq!((fixture.list_count(), fixture.watch_count()), (1, 2));
     Ok(())
 }
 
-/// What happens to a watch that begins, and whether everything must be listed after it.
+/// A fault at the start of a watch, and whether a relist must follow.
 #[rstest]
 #[case::expired(Fault::ErrorEvent(StatusCode::GONE), true)]
 #[case::expired_at_once(Fault::Answer { status: StatusCode::GONE, retry_after: None }, true)]
 #[case::an_error(Fault::ErrorEvent(StatusCode::INTERNAL_SERVER_ERROR), false)]
 #[case::an_error_at_once(Fault::Answer { status: StatusCode::INTERNAL_SERVER_ERROR, retry_after: None }, false)]
 #[case::too_many(Fault::Answer { status: StatusCode::TOO_MANY_REQUESTS, retry_after: None }, false)]
-#[case::refused(Fault::Answer { status: StatusCode::BAD_REQUEST, retry_after: None }, false)]
-#[case::absent_for_a_moment(Fault::Answer { status: StatusCode::NOT_FOUND, retry_after: None }, false)]
+#[case::bad_request(Fault::Answer { status: StatusCode::BAD_REQUEST, retry_after: None }, false)]
+#[case::not_found(Fault::Answer { status: StatusCode::NOT_FOUND, retry_after: None }, false)]
 #[case::half_open(Fault::HalfOpen { after_lines: 0 }, false)]
 #[tokio::test]
-async fn only_what_is_lost_is_listed_again(#[case] fault: Fault, #[case] lost: bool) -> Result<()> {
-    let mut stage = Stage::set_with("faults", short_watches).await?;
-    let fault = stage.proxy.inject(watches().times(1), fault);
-    stage.follow_maps(&[]).await?;
+async fn only_410_gone_leads_to_a_relist(#[case] fault: Fault, #[case] is_gone: bool) -> Result<()> {
+    let mut fixture = ReaderFixture::with_settings("faults", short_watches).await?;
+    let fault = fixture.proxy.inject(watches().times(1), fault);
+    fixture.watch_maps(&[]).await?;
     fault.struck(1).await;
-    if lost {
-        stage.tells_list(&[]).await?;
+    if is_gone {
+        fixture.expect_list(&[]).await?;
     }
-    eventually(SOON, "another watch has begun", async || Ok(stage.watches() >= 2)).await?;
-    stage.create("a").await?;
-    stage.tells_of("a", "old").await?;
-    assert_eq!(stage.lists(), if lost { 2 } else { 1 });
+    eventually(SOON, "another watch has started", async || Ok(fixture.watch_count() >= 2)).await?;
+    fixture.create("a").await?;
+    fixture.expect_object("a", "old").await?;
+    assert_eq!(fixture.list_count(), if is_gone { 2 } else { 1 });
     Ok(())
 }
 
 #[tokio::test]
-async fn a_list_that_expires_on_the_way_begins_again() -> Result<()> {
-    let mut stage = Stage::set_with("faults", |settings| settings.page_size = 1).await?;
-    stage.create("a").await?;
-    stage.create("b").await?;
-    let _first = stage.proxy.inject(lists().times(1), Fault::Delay(Duration::ZERO));
+async fn an_expired_continue_token_restarts_the_list() -> Result<()> {
+    let mut fixture = ReaderFixture::with_settings("faults", |settings| settings.page_size = 1).await?;
+    fixture.create("a").await?;
+    fixture.create("b").await?;
+    let _first = fixture.proxy.inject(lists().times(1), Fault::Delay(Duration::ZERO));
     let expired = Fault::Answer { status: StatusCode::GONE, retry_after: None };
-    let _second = stage.proxy.inject(lists().times(1), expired);
-    stage.follow(super::MAPS, "", "ConfigMap");
-    stage.tells(&["maps: served as v1/configmaps", "maps: listing"]).await?;
-    stage.tells_of("a", "old").await?;
-    stage.tells_list(&["a", "b"]).await
+    let _second = fixture.proxy.inject(lists().times(1), expired);
+    fixture.watch(super::MAPS, "", "ConfigMap");
+    fixture.expect_events(&["maps: served as v1/configmaps", "maps: listing"]).await?;
+    fixture.expect_object("a", "old").await?;
+    fixture.expect_list(&["a", "b"]).await
 }
 
-/// What happens to the first lists.
+/// A fault of the first three lists.
 #[rstest]
 #[case::cut(Fault::CutMidLine { after_lines: 0 })]
 #[case::silent(Fault::HalfOpen { after_lines: 0 })]
 #[case::lost(Fault::LoseResponse)]
 #[case::errors(Fault::Answer { status: StatusCode::SERVICE_UNAVAILABLE, retry_after: None })]
-#[case::refused(Fault::Answer { status: StatusCode::UNAUTHORIZED, retry_after: None })]
+#[case::unauthorized(Fault::Answer { status: StatusCode::UNAUTHORIZED, retry_after: None })]
 #[tokio::test]
-async fn a_list_is_asked_for_until_it_comes(#[case] fault: Fault) -> Result<()> {
-    let mut stage = Stage::set("faults").await?;
-    stage.create("a").await?;
-    let fault = stage.proxy.inject(lists().times(3), fault);
-    stage.follow_maps(&["a"]).await?;
-    assert_eq!((fault.strikes(), stage.lists()), (3, 4));
+async fn a_list_is_retried_until_it_succeeds(#[case] fault: Fault) -> Result<()> {
+    let mut fixture = ReaderFixture::new("faults").await?;
+    fixture.create("a").await?;
+    let fault = fixture.proxy.inject(lists().times(3), fault);
+    fixture.watch_maps(&["a"]).await?;
+    assert_eq!((fault.strikes(), fixture.list_count()), (3, 4));
     Ok(())
 }
 
-/// When the API server says when to come back, nobody comes before.
+/// 429: the next request is not before `Retry-After`.
 #[rstest]
 #[case::lists(lists())]
 #[case::watches(watches())]
 #[tokio::test]
-async fn a_busy_server_is_left_alone(#[case] requests: Requests) -> Result<()> {
-    let mut stage = Stage::set_with("faults", |settings| settings.pauses.longest = SOON).await?;
-    let wish = Duration::from_secs(2);
-    let busy = Fault::Answer { status: StatusCode::TOO_MANY_REQUESTS, retry_after: Some(wish) };
-    let _fault = stage.proxy.inject(requests.clone().times(1), busy);
-    stage.follow_maps(&[]).await?;
-    eventually(SOON, "it was asked again", async || Ok(stage.proxy.count(&requests) == 2)).await?;
-    stage.create("a").await?;
-    stage.tells_of("a", "old").await?;
+async fn retry_after_is_honoured(#[case] requests: Requests) -> Result<()> {
+    let mut fixture =
+        ReaderFixture::with_settings("faults", |settings| settings.pauses.longest = SOON).await?;
+    let retry_after = Duration::from_secs(2);
+    let busy = Fault::Answer { status: StatusCode::TOO_MANY_REQUESTS, retry_after: Some(retry_after) };
+    let _fault = fixture.proxy.inject(requests.clone().times(1), busy);
+    fixture.watch_maps(&[]).await?;
+    eventually(SOON, "the request was repeated", async || Ok(fixture.proxy.count(&requests) == 2)).await?;
+    fixture.create("a").await?;
+    fixture.expect_object("a", "old").await?;
 
-    let asked = stage.proxy.requests();
-    let struck = asked.iter().find(|asked| asked.struck).context("one was struck")?;
-    let again = asked.iter().rfind(|asked| asked.call == struck.call).context("it was asked again")?;
-    assert!(again.at.duration_since(struck.at).unsigned_abs() >= wish);
-    assert_eq!(stage.lists(), if struck.call.verb == Verb::List { 2 } else { 1 });
+    let requests = fixture.proxy.requests();
+    let failed = requests.iter().find(|request| request.struck).context("one request got the fault")?;
+    let retry = requests.iter().rfind(|request| request.call == failed.call).context("it was repeated")?;
+    assert!(retry.at.duration_since(failed.at).unsigned_abs() >= retry_after);
+    assert_eq!(fixture.list_count(), if failed.call.verb == Verb::List { 2 } else { 1 });
     Ok(())
 }
 
 #[tokio::test]
-async fn a_storm_of_errors_leaves_everything_as_it_was() -> Result<()> {
-    let mut stage = Stage::set("faults").await?;
-    stage.create("a").await?;
-    stage.follow_maps(&["a"]).await?;
+async fn server_errors_do_not_invalidate_the_cache() -> Result<()> {
+    let mut fixture = ReaderFixture::new("faults").await?;
+    fixture.create("a").await?;
+    fixture.watch_maps(&["a"]).await?;
     let errors = Fault::Answer { status: StatusCode::INTERNAL_SERVER_ERROR, retry_after: None };
-    let storm = stage.proxy.inject(Requests::all(), errors);
-    stage.proxy.cut_all().await;
-    storm.struck(20).await;
-    stage.change("a").await?;
-    storm.lift();
-    stage.tells_of("a", "new").await?;
-    assert_eq!(stage.lists(), 1, "nothing was lost, so nothing is listed");
-    assert!(stage.reader.tally().errors.get() > 0, "it is counted");
-    Ok(())
-}
-
-#[tokio::test]
-async fn an_error_that_stays_is_told() -> Result<()> {
-    let mut stage = Stage::set("faults").await?;
-    let refused = Fault::Answer { status: StatusCode::METHOD_NOT_ALLOWED, retry_after: None };
-    let fault = stage.proxy.inject(lists(), refused);
-    stage.follow(super::MAPS, "", "ConfigMap");
-    stage.tells(&["maps: served as v1/configmaps"]).await?;
-    stage.tells(&["maps: failing: 405 Method Not Allowed, says the fault proxy"]).await?;
+    let fault = fixture.proxy.inject(Requests::all(), errors);
+    fixture.proxy.cut_all().await;
+    fault.struck(20).await;
+    fixture.change("a").await?;
     fault.lift();
-    stage.tells(&["maps: served as v1/configmaps"]).await?;
-    stage.tells_list(&[]).await
-}
-
-#[tokio::test]
-async fn a_kind_that_can_be_listed_but_not_watched_is_listed_once() -> Result<()> {
-    let mut stage = Stage::set("faults").await?;
-    let refused = Fault::Answer { status: StatusCode::METHOD_NOT_ALLOWED, retry_after: None };
-    let fault = stage.proxy.inject(watches(), refused);
-    stage.follow_maps(&[]).await?;
-    stage.tells(&["maps: failing: 405 Method Not Allowed, says the fault proxy"]).await?;
-    fault.struck(10).await;
-    assert_eq!(stage.lists(), 1);
+    fixture.expect_object("a", "new").await?;
+    assert_eq!(fixture.list_count(), 1, "no relist");
+    assert!(fixture.reader.tally().errors.get() > 0, "the errors are counted");
     Ok(())
 }
 
 #[tokio::test]
-async fn an_api_server_may_die_and_come_back() -> Result<()> {
+async fn a_persistent_error_is_reported() -> Result<()> {
+    let mut fixture = ReaderFixture::new("faults").await?;
+    let not_allowed = Fault::Answer { status: StatusCode::METHOD_NOT_ALLOWED, retry_after: None };
+    let fault = fixture.proxy.inject(lists(), not_allowed);
+    fixture.watch(super::MAPS, "", "ConfigMap");
+    fixture.expect_events(&["maps: served as v1/configmaps"]).await?;
+    let event = fixture.next_event().await?;
+    assert!(event.starts_with("maps: failing: ") && event.contains("405 Method Not Allowed"), "{event}");
+    fault.lift();
+    fixture.expect_events(&["maps: served as v1/configmaps"]).await?;
+    fixture.expect_list(&[]).await
+}
+
+#[tokio::test]
+async fn a_kind_that_cannot_be_watched_is_listed_once() -> Result<()> {
+    let mut fixture = ReaderFixture::new("faults").await?;
+    let not_allowed = Fault::Answer { status: StatusCode::METHOD_NOT_ALLOWED, retry_after: None };
+    let fault = fixture.proxy.inject(watches(), not_allowed);
+    fixture.watch_maps(&[]).await?;
+    let event = fixture.next_event().await?;
+    assert!(event.starts_with("maps: failing: ") && event.contains("405 Method Not Allowed"), "{event}");
+    fault.struck(10).await;
+    assert_eq!(fixture.list_count(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_api_server_crashes_and_restarts() -> Result<()> {
     let cluster: &'static Cluster = Box::leak(Box::new(Cluster::builder().name("mortal").start().await?));
-    let mut stage = Stage::set_for(cluster, cluster.admin(), "faults", |_| {}).await?;
-    stage.create("a").await?;
-    stage.follow_maps(&["a"]).await?;
+    let mut fixture = ReaderFixture::for_user(cluster, cluster.admin(), "faults", |_| {}).await?;
+    fixture.create("a").await?;
+    fixture.watch_maps(&["a"]).await?;
     cluster.kill_part(Part::ApiServer)?;
-    eventually(SOON, "that is noticed", async || Ok(stage.reader.tally().errors.get() >= 3)).await?;
+    eventually(SOON, "the reader has errors", async || Ok(fixture.reader.tally().errors.get() >= 3)).await?;
     cluster.start_part(Part::ApiServer).await?;
-    stage.create("b").await?;
-    let expected = format!("maps: {}/b old", stage.namespace);
+    fixture.create("b").await?;
+    let expected = format!("maps: {}/b old", fixture.namespace);
     loop {
-        // The API server may have forgotten what was before; then everything is listed again, and nothing else happens.
-        let told = stage.told().await?;
-        assert!(!told.contains("gone") && !told.contains("failing") && !told.contains("served"), "{told}");
-        if told == expected {
+        // The resourceVersion may have expired, so that a relist follows; nothing else may happen.
+        let event = fixture.next_event().await?;
+        assert!(!["deleted", "failing", "served"].iter().any(|text| event.contains(text)), "{event}");
+        if event == expected {
             break;
         }
     }
-    stage.reader.leave(super::MAPS);
+    fixture.reader.leave(super::MAPS);
     cluster.kill_part(Part::ApiServer)?;
     cluster.kill_part(Part::Etcd)
 }

@@ -1,4 +1,4 @@
-//! A look at a cluster, without following it.
+//! ClusterSnapshot: kinds by the names of kubectl, lists in pages, 403, get.
 
 use std::sync::Arc;
 
@@ -9,17 +9,16 @@ use bellwether_kube_io::read::{ClusterSnapshot, Settings};
 use bellwether_testkit::{Kubectl, rule, shared};
 use rstest::rstest;
 
-/// What a list tells, in a few words.
-fn told(news: &[FeedEvent]) -> Vec<String> {
-    let word = |news: &FeedEvent| match news {
+fn summary(events: &[FeedEvent]) -> Vec<String> {
+    let word = |event: &FeedEvent| match event {
         FeedEvent::Served(served) => format!("served as {}", served.plural),
         FeedEvent::ListStarted => "listing".to_owned(),
         FeedEvent::Applied(name, _) => name.name.to_string(),
         FeedEvent::ListCompleted => "listed".to_owned(),
         FeedEvent::Unreadable(why) => why.to_string(),
-        FeedEvent::Deleted(_) | FeedEvent::Restored => "what no list tells".to_owned(),
+        FeedEvent::Deleted(_) | FeedEvent::Restored => "not part of a list".to_owned(),
     };
-    news.iter().map(word).collect()
+    events.iter().map(word).collect()
 }
 
 fn lens(kind: &GroupKind) -> Arc<Lens> {
@@ -37,55 +36,59 @@ fn lens(kind: &GroupKind) -> Arc<Lens> {
 #[case("events", "Event")]
 #[case("events.events.k8s.io", "Event.events.k8s.io")]
 #[tokio::test]
-async fn kinds_have_the_names_that_kubectl_knows(#[case] word: &str, #[case] kind: &str) -> Result<()> {
+async fn kinds_are_found_by_the_names_of_kubectl(#[case] word: &str, #[case] kind: &str) -> Result<()> {
     let client = shared::cluster().await?.admin().client().await?;
-    let glance = ClusterSnapshot::at(client, Settings::default()).await.map_err(anyhow::Error::msg)?;
-    ensure!(glance.kind(word)?.to_string() == kind);
+    let snapshot = ClusterSnapshot::at(client, Settings::default()).await.map_err(anyhow::Error::msg)?;
+    ensure!(snapshot.kind(word)?.to_string() == kind);
     Ok(())
 }
 
 #[tokio::test]
-async fn all_objects_of_a_namespace_however_many_answers_that_takes() -> Result<()> {
+async fn a_list_contains_the_objects_of_all_pages() -> Result<()> {
     let cluster = shared::cluster().await?;
-    let namespace = cluster.namespace("glance").await?;
+    let namespace = cluster.namespace("snapshot").await?;
     let kubectl = Kubectl::new(cluster.admin())?.in_namespace(&namespace);
     for name in ["a", "b", "c"] {
         kubectl.ok(&["create", "secret", "generic", name]).await?;
     }
     let settings = Settings { namespace: Some(namespace.clone()), page_size: 2, ..Settings::default() };
-    let glance =
+    let snapshot =
         ClusterSnapshot::at(cluster.admin().client().await?, settings).await.map_err(anyhow::Error::msg)?;
     let secrets = GroupKind::new("", "Secret");
-    let news = glance.list(&secrets, lens(&secrets)).await.map_err(anyhow::Error::msg)?;
-    ensure!(told(&news) == ["served as secrets", "listing", "a", "b", "c", "listed"], "{:?}", told(&news));
+    let events = snapshot.list(&secrets, lens(&secrets)).await.map_err(anyhow::Error::msg)?;
+    ensure!(
+        summary(&events) == ["served as secrets", "listing", "a", "b", "c", "listed"],
+        "{:?}",
+        summary(&events)
+    );
 
     let widgets = GroupKind::new("acme.io", "Widget");
-    let news = glance.list(&widgets, lens(&widgets)).await.map_err(anyhow::Error::msg)?;
-    ensure!(told(&news) == ["the cluster does not serve it"], "{:?}", told(&news));
+    let events = snapshot.list(&widgets, lens(&widgets)).await.map_err(anyhow::Error::msg)?;
+    ensure!(summary(&events) == ["the cluster does not serve it"], "{:?}", summary(&events));
 
     let got =
-        glance.get(&secrets, &NamespacedName::new(&namespace, "a")).await.map_err(anyhow::Error::msg)?;
-    let got: serde_json::Value = serde_json::from_slice(&got.context("it is there")?)?;
+        snapshot.get(&secrets, &NamespacedName::new(&namespace, "a")).await.map_err(anyhow::Error::msg)?;
+    let got: serde_json::Value = serde_json::from_slice(&got.context("the object exists")?)?;
     ensure!(got["metadata"]["name"] == "a");
     let nothing =
-        glance.get(&secrets, &NamespacedName::new(&namespace, "x")).await.map_err(anyhow::Error::msg)?;
+        snapshot.get(&secrets, &NamespacedName::new(&namespace, "x")).await.map_err(anyhow::Error::msg)?;
     ensure!(nothing.is_none());
     Ok(())
 }
 
 #[tokio::test]
-async fn what_may_not_be_read_is_said() -> Result<()> {
+async fn a_403_is_reported() -> Result<()> {
     let cluster = shared::cluster().await?;
-    let namespace = cluster.namespace("glance").await?;
-    let user = cluster.user("glancer")?;
+    let namespace = cluster.namespace("snapshot").await?;
+    let user = cluster.user("snapshotr")?;
     let _granted = cluster.grant(&user, Some(&namespace), vec![rule(&["list"], "", &["configmaps"])]).await?;
     let settings = Settings { namespace: Some(namespace), ..Settings::default() };
-    let glance = ClusterSnapshot::at(user.client().await?, settings).await.map_err(anyhow::Error::msg)?;
+    let snapshot = ClusterSnapshot::at(user.client().await?, settings).await.map_err(anyhow::Error::msg)?;
     for (name, readable) in [("ConfigMap", true), ("Secret", false)] {
         let kind = GroupKind::new("", name);
-        let news = glance.list(&kind, lens(&kind)).await.map_err(anyhow::Error::msg)?;
-        let is_forbidden = matches!(news.last(), Some(FeedEvent::Unreadable(Unreadable::Forbidden { .. })));
-        ensure!(is_forbidden != readable, "{name}: {:?}", told(&news));
+        let events = snapshot.list(&kind, lens(&kind)).await.map_err(anyhow::Error::msg)?;
+        let is_forbidden = matches!(events.last(), Some(FeedEvent::Unreadable(Unreadable::Forbidden { .. })));
+        ensure!(is_forbidden != readable, "{name}: {:?}", summary(&events));
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Each change, done and not done.
+//! Each change: status patch, owner references, create, dry run, delete, replace, server-side apply; conflict
+//! (409) and resourceVersion.
 
 use anyhow::Result;
 use bellwether_engine::{Change, Dialect, Exists, FieldConflict, NamespacedName, Outcome, Owner};
@@ -9,21 +10,21 @@ use serde_json::json;
 use super::*;
 
 #[tokio::test]
-async fn a_status_is_merged_into_what_is_there() -> Result<()> {
-    let stage = Stage::set("status").await?;
-    let new = stage.application("web").await?;
+async fn a_status_patch_keeps_fields_of_others() -> Result<()> {
+    let fixture = WriterFixture::new("status").await?;
+    let new = fixture.application("web").await?;
     let foreign = json!({
-        "type": "Audited", "status": "True", "reason": "Looked", "message": "by somebody else",
+        "type": "Audited", "status": "True", "reason": "Looked", "message": "by another controller",
         "lastTransitionTime": "2026-11-14T10:00:00Z",
     });
     let patch = json!({ "status": { "progress": 10, "componentsReady": "1/2", "conditions": [foreign] } });
     let before =
-        stage.applications().patch_status("web", &PatchParams::default(), &Patch::Merge(patch)).await?;
+        fixture.applications().patch_status("web", &PatchParams::default(), &Patch::Merge(patch)).await?;
     assert_ne!(version(&before), version(&new));
 
     let change = status(&before, json!({ "ready": "True", "progress": 50, "componentsReady": null }));
-    let ended = stage.perform(&What::applications(), "web", &change).await;
-    let after = stage.applications().get("web").await?;
+    let ended = fixture.perform(&Resource::applications(), "web", &change).await;
+    let after = fixture.applications().get("web").await?;
     assert_eq!(ended, done(&after));
     let now = serde_json::to_value(after.status)?;
     assert_eq!(now, json!({ "ready": "True", "progress": 50, "conditions": [foreign] }));
@@ -36,31 +37,31 @@ async fn a_status_is_merged_into_what_is_there() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_was_changed_in_the_meantime_is_not_overwritten() -> Result<()> {
-    let stage = Stage::set("meantime").await?;
-    let old = stage.application("web").await?;
+async fn a_newer_resource_version_is_a_conflict() -> Result<()> {
+    let fixture = WriterFixture::new("meantime").await?;
+    let old = fixture.application("web").await?;
     let theirs = Patch::Merge(json!({ "status": { "progress": 10 } }));
-    let new = stage.applications().patch_status("web", &PatchParams::default(), &theirs).await?;
+    let new = fixture.applications().patch_status("web", &PatchParams::default(), &theirs).await?;
 
     let change = status(&old, json!({ "progress": 50 }));
-    assert_eq!(stage.perform(&What::applications(), "web", &change).await, Outcome::Conflict.into());
-    assert_eq!(stage.applications().get("web").await?, new);
+    assert_eq!(fixture.perform(&Resource::applications(), "web", &change).await, Outcome::Conflict.into());
+    assert_eq!(fixture.applications().get("web").await?, new);
     Ok(())
 }
 
 #[tokio::test]
-async fn another_object_of_the_same_name_is_left_alone() -> Result<()> {
-    let stage = Stage::set("another").await?;
-    let what = What::applications();
-    let old = stage.application("web").await?;
-    stage.applications().delete("web", &DeleteParams::default()).await?;
-    let gone = stage.perform(&what, "web", &status(&old, json!({ "progress": 50 }))).await;
+async fn an_object_with_another_uid_is_left_alone() -> Result<()> {
+    let fixture = WriterFixture::new("another").await?;
+    let resource = Resource::applications();
+    let old = fixture.application("web").await?;
+    fixture.applications().delete("web", &DeleteParams::default()).await?;
+    let gone = fixture.perform(&resource, "web", &status(&old, json!({ "progress": 50 }))).await;
     assert_eq!(gone, Outcome::Absent.into());
 
-    let new = stage.application("web").await?;
-    let outdated = stage.perform(&what, "web", &status(&old, json!({ "progress": 50 }))).await;
+    let new = fixture.application("web").await?;
+    let outdated = fixture.perform(&resource, "web", &status(&old, json!({ "progress": 50 }))).await;
     assert_eq!(outdated, Outcome::Conflict.into());
-    assert_eq!(stage.applications().get("web").await?, new);
+    assert_eq!(fixture.applications().get("web").await?, new);
     Ok(())
 }
 
@@ -80,129 +81,129 @@ fn owners(of: &impl ResourceExt, owners: &[Owner], requires: Option<Box<Exists>>
 }
 
 #[tokio::test]
-async fn owners_come_and_go_and_nothing_else_does() -> Result<()> {
-    let stage = Stage::set("owners").await?;
-    let what = What::maps();
-    let (first, second) = (stage.application("first").await?, stage.application("second").await?);
-    let map = stage.map("map").await?;
+async fn owner_references_are_added_and_removed() -> Result<()> {
+    let fixture = WriterFixture::new("owners").await?;
+    let resource = Resource::maps();
+    let (first, second) = (fixture.application("first").await?, fixture.application("second").await?);
+    let map = fixture.map("map").await?;
 
     let both = owners(&map, &[owner(&first), owner(&second)], None);
-    let ended = stage.perform(&what, "map", &both).await;
-    let owned = stage.maps().get("map").await?;
+    let ended = fixture.perform(&resource, "map", &both).await;
+    let owned = fixture.maps().get("map").await?;
     assert_eq!(ended, done(&owned));
     let found: Vec<_> = owned.owner_references().iter().map(|owner| owner.uid.clone()).collect();
     assert_eq!(found, [first.uid().unwrap(), second.uid().unwrap()]);
     assert_eq!(owned.owner_references()[0].block_owner_deletion, Some(true));
     assert_eq!(owned.data, map.data);
 
-    assert_eq!(stage.perform(&what, "map", &owners(&map, &[], None)).await, Outcome::Conflict.into());
-    // Another object cannot be in this version, but let us pretend.
+    assert_eq!(fixture.perform(&resource, "map", &owners(&map, &[], None)).await, Outcome::Conflict.into());
+    // Another UID with the current resourceVersion.
     let other =
         Change::Owners { uid: uid(&first), version: version(&owned), owners: [].into(), requires: None };
-    assert_eq!(stage.perform(&what, "map", &other).await, Outcome::Conflict.into());
-    let ended = stage.perform(&what, "map", &owners(&owned, &[owner(&second)], None)).await;
-    let one = stage.maps().get("map").await?;
+    assert_eq!(fixture.perform(&resource, "map", &other).await, Outcome::Conflict.into());
+    let ended = fixture.perform(&resource, "map", &owners(&owned, &[owner(&second)], None)).await;
+    let one = fixture.maps().get("map").await?;
     assert_eq!((ended, one.owner_references().len()), (done(&one), 1));
-    let ended = stage.perform(&what, "map", &owners(&one, &[], None)).await;
-    let none = stage.maps().get("map").await?;
+    let ended = fixture.perform(&resource, "map", &owners(&one, &[], None)).await;
+    let none = fixture.maps().get("map").await?;
     assert_eq!((ended, none.owner_references().len()), (done(&none), 0));
     Ok(())
 }
 
 #[tokio::test]
-async fn who_is_gone_or_going_adopts_nothing() -> Result<()> {
-    let stage = Stage::set("adopters").await?;
-    let what = What::maps();
-    let application = stage.application("web").await?;
-    let map = stage.map("map").await?;
+async fn an_owner_that_does_not_exist_is_not_set() -> Result<()> {
+    let fixture = WriterFixture::new("adopters").await?;
+    let resource = Resource::maps();
+    let application = fixture.application("web").await?;
+    let map = fixture.map("map").await?;
     let adopter = |uid: Box<str>| {
         Some(Box::new(Exists {
             kind: Dialect::Bellwether.kind(),
             version: Dialect::Bellwether.version().into(),
             plural: "applications".into(),
-            name: NamespacedName::new(&stage.namespace, "web"),
+            name: NamespacedName::new(&fixture.namespace, "web"),
             uid,
         }))
     };
     let adopt = |uid| owners(&map, &[owner(&application)], adopter(uid));
 
-    // Another one has its name.
-    let not_there =
-        Outcome::Failed(format!("Application {}/web is not there to take it over", stage.namespace).into());
-    let not_there = Done::from(not_there);
-    assert_eq!(stage.perform(&what, "map", &adopt("another".into())).await, not_there);
+    // An object of the same name has another UID.
+    let not_found = format!("owner Application {}/web does not exist or is being deleted", fixture.namespace);
+    let not_found = Done::from(Outcome::Failed(not_found.into()));
+    assert_eq!(fixture.perform(&resource, "map", &adopt("another".into())).await, not_found);
 
-    // It is being deleted, and a finalizer holds it.
+    // It is being deleted, and has a finalizer.
     let hold = |finalizers: &[&str]| Patch::Merge(json!({ "metadata": { "finalizers": finalizers } }));
-    let applications = stage.applications();
+    let applications = fixture.applications();
     applications.patch("web", &PatchParams::default(), &hold(&["bellwether.dev/test"])).await?;
     applications.delete("web", &DeleteParams::default()).await?;
-    assert_eq!(stage.perform(&what, "map", &adopt(uid(&application))).await, not_there);
+    assert_eq!(fixture.perform(&resource, "map", &adopt(uid(&application))).await, not_found);
 
-    // It is gone.
+    // It is deleted.
     applications.patch("web", &PatchParams::default(), &hold(&[])).await?;
-    assert_eq!(stage.perform(&what, "map", &adopt(uid(&application))).await, not_there);
-    assert_eq!(stage.maps().get("map").await?, map);
+    assert_eq!(fixture.perform(&resource, "map", &adopt(uid(&application))).await, not_found);
+    assert_eq!(fixture.maps().get("map").await?, map);
 
-    // It is there.
-    let application = stage.application("web").await?;
+    // It exists.
+    let application = fixture.application("web").await?;
     let change = owners(&map, &[owner(&application)], adopter(uid(&application)));
-    let ended = stage.perform(&what, "map", &change).await;
-    assert_eq!(ended, done(&stage.maps().get("map").await?));
+    let ended = fixture.perform(&resource, "map", &change).await;
+    assert_eq!(ended, done(&fixture.maps().get("map").await?));
     Ok(())
 }
 
 #[tokio::test]
 async fn an_object_is_created_once() -> Result<()> {
-    let stage = Stage::set("create").await?;
-    let ended = stage.perform(&What::pods(), "web", &create(pod("web"))).await;
-    let created = stage.pods().get("web").await?;
+    let fixture = WriterFixture::new("create").await?;
+    let ended = fixture.perform(&Resource::pods(), "web", &create(pod("web"))).await;
+    let created = fixture.pods().get("web").await?;
     assert_eq!(ended, done(&created));
-    let again = stage.perform(&What::pods(), "web", &create(pod("web"))).await;
+    let again = fixture.perform(&Resource::pods(), "web", &create(pod("web"))).await;
     assert_eq!(again, Outcome::Conflict.into());
-    assert_eq!(stage.pods().get("web").await?.uid(), created.uid());
+    assert_eq!(fixture.pods().get("web").await?.uid(), created.uid());
     Ok(())
 }
 
 #[tokio::test]
-async fn a_dry_run_leaves_nothing_behind() -> Result<()> {
-    let stage = Stage::set("dry-run").await?;
+async fn a_dry_run_creates_nothing() -> Result<()> {
+    let fixture = WriterFixture::new("dry-run").await?;
     let dry_run =
         |manifest: Value| Change::Create { manifest: manifest.into(), owner: "".into(), dry_run: true };
-    let good = stage.perform(&What::pods(), "web", &dry_run(pod("web"))).await;
+    let good = fixture.perform(&Resource::pods(), "web", &dry_run(pod("web"))).await;
     assert_eq!(good, Outcome::Done(None).into());
 
     let mut bad = pod("web");
     bad["spec"]["containers"][0]["readinessProbe"] = json!({ "httpGet": { "port": 99_999 } });
-    let why = refused(stage.perform(&What::pods(), "web", &dry_run(bad)).await)?;
+    let why = rejection(fixture.perform(&Resource::pods(), "web", &dry_run(bad)).await)?;
     assert!(why.contains("readinessProbe.httpGet.port") && why.contains("between 1 and 65535"), "{why}");
-    assert_eq!(stage.pods().get_opt("web").await?, None);
+    assert_eq!(fixture.pods().get_opt("web").await?, None);
     Ok(())
 }
 
 #[tokio::test]
-async fn only_the_object_that_is_meant_is_deleted() -> Result<()> {
-    let stage = Stage::set("delete").await?;
-    let what = What::applications();
-    let application = stage.application("web").await?;
-    let other = stage.perform(&what, "web", &Change::Delete { uid: "another".into() }).await;
+async fn only_the_object_with_the_uid_is_deleted() -> Result<()> {
+    let fixture = WriterFixture::new("delete").await?;
+    let resource = Resource::applications();
+    let application = fixture.application("web").await?;
+    let other = fixture.perform(&resource, "web", &Change::Delete { uid: "another".into() }).await;
     assert_eq!(other, Outcome::Absent.into());
-    assert_eq!(stage.applications().get("web").await?, application);
+    assert_eq!(fixture.applications().get("web").await?, application);
 
     let delete = Change::Delete { uid: uid(&application) };
-    assert!(matches!(stage.perform(&what, "web", &delete).await.outcome, Outcome::Done(_)));
-    eventually(SOON, "it is gone", async || Ok(stage.applications().get_opt("web").await?.is_none())).await?;
-    assert_eq!(stage.perform(&what, "web", &delete).await, Outcome::Absent.into());
+    assert!(matches!(fixture.perform(&resource, "web", &delete).await.outcome, Outcome::Done(_)));
+    eventually(SOON, "it is deleted", async || Ok(fixture.applications().get_opt("web").await?.is_none()))
+        .await?;
+    assert_eq!(fixture.perform(&resource, "web", &delete).await, Outcome::Absent.into());
     Ok(())
 }
 
 #[tokio::test]
-async fn an_object_is_replaced_as_it_was_known() -> Result<()> {
-    let stage = Stage::set("replace").await?;
-    let what = What::maps();
-    let map = stage.map("map").await?;
+async fn a_replacement_names_the_resource_version() -> Result<()> {
+    let fixture = WriterFixture::new("replace").await?;
+    let resource = Resource::maps();
+    let map = fixture.map("map").await?;
     let manifest = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "map", "namespace": stage.namespace },
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "map", "namespace": fixture.namespace },
         "data": { "only": "this" },
     });
     let replace = |of: &ConfigMap| Change::Replace {
@@ -210,20 +211,20 @@ async fn an_object_is_replaced_as_it_was_known() -> Result<()> {
         version: version(of),
         manifest: manifest.clone().into(),
     };
-    let ended = stage.perform(&what, "map", &replace(&map)).await;
-    let after = stage.maps().get("map").await?;
+    let ended = fixture.perform(&resource, "map", &replace(&map)).await;
+    let after = fixture.maps().get("map").await?;
     assert_eq!(ended, done(&after));
     assert_eq!(serde_json::to_value(&after.data)?, json!({ "only": "this" }));
-    assert_eq!(stage.perform(&what, "map", &replace(&map)).await, Outcome::Conflict.into());
+    assert_eq!(fixture.perform(&resource, "map", &replace(&map)).await, Outcome::Conflict.into());
     Ok(())
 }
 
-/// Server-side apply of a part of a status that is not ours: the fields of other managers stay theirs.
+/// Server-side apply of a part of a status: fields of other managers stay theirs.
 #[tokio::test]
-async fn a_part_of_a_status_is_applied_beside_others() -> Result<()> {
-    let stage = Stage::set("apply").await?;
-    let what = What::applications();
-    let application = stage.application("web").await?;
+async fn fields_of_a_status_are_applied_by_two_managers() -> Result<()> {
+    let fixture = WriterFixture::new("apply").await?;
+    let resource = Resource::applications();
+    let application = fixture.application("web").await?;
     let apply = |of: &Application, manager: &str, status: Value, force: bool| Change::Apply {
         uid: uid(of),
         version: version(of),
@@ -233,29 +234,29 @@ async fn a_part_of_a_status_is_applied_beside_others() -> Result<()> {
     };
     let first =
         apply(&application, "bellwether-a", json!({ "progress": 10, "componentsReady": "1/2" }), false);
-    let ended = stage.perform(&what, "web", &first).await;
-    let after = stage.applications().get("web").await?;
+    let ended = fixture.perform(&resource, "web", &first).await;
+    let after = fixture.applications().get("web").await?;
     assert_eq!(ended, done(&after));
     let outdated = apply(&application, "bellwether-a", json!({ "progress": 30 }), true);
-    assert_eq!(stage.perform(&what, "web", &outdated).await, Outcome::Conflict.into());
+    assert_eq!(fixture.perform(&resource, "web", &outdated).await, Outcome::Conflict.into());
 
     let second = apply(&after, "bellwether-b", json!({ "progress": 20, "ready": "True" }), false);
     let conflict = FieldConflict { field: ".status.progress".into(), manager: "bellwether-a".into() };
-    let ended = stage.perform(&what, "web", &second).await;
+    let ended = fixture.perform(&resource, "web", &second).await;
     assert_eq!(ended, Outcome::FieldConflict([conflict].into()).into());
 
     let forced = apply(&after, "bellwether-b", json!({ "progress": 20, "ready": "True" }), true);
-    let ended = stage.perform(&what, "web", &forced).await;
-    let after = stage.applications().get("web").await?;
+    let ended = fixture.perform(&resource, "web", &forced).await;
+    let after = fixture.applications().get("web").await?;
     assert_eq!(ended, done(&after));
     let status = serde_json::to_value(&after.status)?;
     assert_eq!(status, json!({ "progress": 20, "ready": "True", "componentsReady": "1/2" }));
 
-    // What a manager does not apply any more is gone with its last manager.
+    // A field without a manager is removed.
     let less = apply(&after, "bellwether-b", json!({ "ready": "True" }), false);
-    stage.perform(&what, "web", &less).await;
-    let status = serde_json::to_value(stage.applications().get("web").await?.status)?;
+    fixture.perform(&resource, "web", &less).await;
+    let status = serde_json::to_value(fixture.applications().get("web").await?.status)?;
     assert_eq!(status, json!({ "ready": "True", "componentsReady": "1/2" }));
-    assert_eq!(stage.perform(&what, "gone", &less).await, Outcome::Absent.into());
+    assert_eq!(fixture.perform(&resource, "gone", &less).await, Outcome::Absent.into());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What people are told, as they read it.
+//! Kubernetes Events as kubectl describe shows them: transitions, cluster-scoped objects, 403, a full queue.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::*;
 
-fn turn(kind: &str, name: NamespacedName, uid: Box<str>) -> Transition {
+fn transition(kind: &str, name: NamespacedName, uid: Box<str>) -> Transition {
     Transition {
         object: ObjectKey { cluster: ClusterName::hub(), kind: GroupKind::own(kind), name },
         uid,
@@ -24,26 +24,26 @@ fn turn(kind: &str, name: NamespacedName, uid: Box<str>) -> Transition {
         to: False,
         since: Timestamp::UNIX_EPOCH,
         reason: "ComponentsNotReady".into(),
-        message: "web 2 of 3 replicas ready".into(),
+        message: "Deployment/web: 2 of 3 replicas ready".into(),
         good: false,
     }
 }
 
-/// Waits until `kubectl describe` says all this, in one line.
-async fn described(kubectl: &Kubectl, what: &str, words: &[&str]) -> Result<()> {
+/// Waits until `kubectl describe` shows a line with all these texts.
+async fn described(kubectl: &Kubectl, object: &str, texts: &[&str]) -> Result<()> {
     eventually(SOON, "kubectl describe shows the Event", async || {
-        let text = kubectl.ok(&["describe", what]).await?;
-        Ok(text.lines().any(|line| words.iter().all(|word| line.contains(word))))
+        let text = kubectl.ok(&["describe", object]).await?;
+        Ok(text.lines().any(|line| texts.iter().all(|text| line.contains(text))))
     })
     .await
 }
 
 #[tokio::test]
-async fn kubectl_describe_shows_what_has_turned() -> Result<()> {
-    let stage = Stage::set("events").await?;
-    let application = stage.application("web").await?;
-    let recorder = Recorder::start(stage.client.clone(), "pod-1");
-    let bad = turn("Application", NamespacedName::new(&stage.namespace, "web"), uid(&application));
+async fn kubectl_describe_shows_transitions() -> Result<()> {
+    let fixture = WriterFixture::new("events").await?;
+    let application = fixture.application("web").await?;
+    let recorder = Recorder::start(fixture.client.clone(), "pod-1");
+    let bad = transition("Application", NamespacedName::new(&fixture.namespace, "web"), uid(&application));
     let good = Transition {
         from: Some(False),
         to: True,
@@ -57,88 +57,96 @@ async fn kubectl_describe_shows_what_has_turned() -> Result<()> {
     recorder.record(elsewhere);
     recorder.record(bad);
     recorder.record(good);
-    let kubectl = Kubectl::new(stage.cluster.admin())?.in_namespace(&stage.namespace);
+    let kubectl = Kubectl::new(fixture.cluster.admin())?.in_namespace(&fixture.namespace);
     let bad = [
         "Warning",
         "ComponentsNotReady",
         "bellwether.dev/controller",
-        "Ready: was True, is False: web 2 of 3 replicas ready",
+        "Ready changed from True to False: Deployment/web: 2 of 3 replicas ready",
     ];
     described(&kubectl, "application/web", &bad).await?;
-    let good = ["Normal", "ComponentsReady", "Ready: was False, is True: All components ready"];
+    let good = ["Normal", "ComponentsReady", "Ready changed from False to True: All components ready"];
     described(&kubectl, "application/web", &good).await?;
     assert_eq!(recorder.dropped(), 0);
-    // It is of another cluster, which has an object of the same name and uid.
+    // The other cluster has an object of the same name and uid.
     assert!(!kubectl.ok(&["describe", "application/web"]).await?.contains("Elsewhere"));
     Ok(())
 }
 
 #[tokio::test]
-async fn what_is_in_no_namespace_is_told_too() -> Result<()> {
-    let stage = Stage::set("events-none").await?;
-    let rollups: Api<Rollup> = Api::all(stage.client.clone());
+async fn cluster_scoped_objects_have_events() -> Result<()> {
+    let fixture = WriterFixture::new("events-none").await?;
+    let rollups: Api<Rollup> = Api::all(fixture.client.clone());
     let manifest = object(json!({
         "apiVersion": "bellwether.dev/v1alpha1",
         "kind": "Rollup",
-        "metadata": { "name": stage.namespace },
+        "metadata": { "name": fixture.namespace },
         "spec": { "components": [{ "group": "acme.io", "kind": "Widget", "name": "main" }] },
     }))?;
     let rollup: Rollup = rollups.create(&PostParams::default(), &manifest).await?;
-    let recorder = Recorder::start(stage.client.clone(), "pod-1");
-    recorder.record(turn("Rollup", NamespacedName::new("", &stage.namespace), uid(&rollup)));
-    let kubectl = Kubectl::new(stage.cluster.admin())?;
-    described(&kubectl, &format!("rollup/{}", stage.namespace), &["Warning", "Ready: was True, is False"])
-        .await
+    let recorder = Recorder::start(fixture.client.clone(), "pod-1");
+    recorder.record(transition("Rollup", NamespacedName::new("", &fixture.namespace), uid(&rollup)));
+    let kubectl = Kubectl::new(fixture.cluster.admin())?;
+    described(
+        &kubectl,
+        &format!("rollup/{}", fixture.namespace),
+        &["Warning", "Ready changed from True to False"],
+    )
+    .await
 }
 
 #[tokio::test]
-async fn who_may_not_tell_does_no_harm() -> Result<()> {
-    let stage = Stage::set("events-forbidden").await?;
-    let mute = stage.cluster.user("mute-recorder")?;
+async fn a_403_drops_events() -> Result<()> {
+    let fixture = WriterFixture::new("events-forbidden").await?;
+    let mute = fixture.cluster.user("mute-recorder")?;
     let recorder = Recorder::start(mute.client().await?, "pod-1");
-    let application = stage.application("web").await?;
-    let turn = turn("Application", NamespacedName::new(&stage.namespace, "web"), uid(&application));
-    recorder.record(turn.clone());
-    recorder.record(turn.clone());
-    eventually(SOON, "both were given up", async || Ok(recorder.dropped() == 2)).await?;
+    let application = fixture.application("web").await?;
+    let event = transition("Application", NamespacedName::new(&fixture.namespace, "web"), uid(&application));
+    recorder.record(event.clone());
+    recorder.record(event.clone());
+    eventually(SOON, "both are dropped", async || Ok(recorder.dropped() == 2)).await?;
 
-    let rights = rule(&["create"], "events.k8s.io", &["events"]);
-    stage.cluster.grant(&mute, Some(&stage.namespace), vec![rights]).await?;
-    recorder.record(turn);
-    let kubectl = Kubectl::new(stage.cluster.admin())?.in_namespace(&stage.namespace);
+    let permission = rule(&["create"], "events.k8s.io", &["events"]);
+    fixture.cluster.grant(&mute, Some(&fixture.namespace), vec![permission]).await?;
+    recorder.record(event);
+    let kubectl = Kubectl::new(fixture.cluster.admin())?.in_namespace(&fixture.namespace);
     described(&kubectl, "application/web", &["ComponentsNotReady"]).await?;
     assert_eq!(recorder.dropped(), 2);
     Ok(())
 }
 
-/// As at a first start, when every Application has a status for the first time.
+/// As at the first start, when every Application gets its first status.
 #[tokio::test]
-async fn all_are_told_when_many_turn_at_once() -> Result<()> {
-    let stage = Stage::set("events-many").await?;
-    let recorder = Recorder::start(stage.client.clone(), "pod-1");
+async fn many_transitions_at_once_are_all_written() -> Result<()> {
+    let fixture = WriterFixture::new("events-many").await?;
+    let recorder = Recorder::start(fixture.client.clone(), "pod-1");
     for number in 0..600 {
-        recorder.record(turn(
+        recorder.record(transition(
             "Application",
-            NamespacedName::new(&stage.namespace, &format!("web-{number}")),
+            NamespacedName::new(&fixture.namespace, &format!("web-{number}")),
             "u".into(),
         ));
     }
-    let events: Api<Event> = Api::namespaced(stage.client.clone(), &stage.namespace);
+    let events: Api<Event> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
     recorder.finish(SOON).await;
-    let told = events.list(&ListParams::default()).await?;
-    let told: BTreeSet<_> = told.items.into_iter().filter_map(|event| event.regarding?.name).collect();
-    assert_eq!(told.len(), 600);
+    let written = events.list(&ListParams::default()).await?;
+    let written: BTreeSet<_> = written.items.into_iter().filter_map(|event| event.regarding?.name).collect();
+    assert_eq!(written.len(), 600);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_flood_is_not_waited_for() -> Result<()> {
-    let stage = Stage::set("events-flood").await?;
-    let proxy = FaultProxy::before(stage.cluster).await?;
-    let recorder = Recorder::start(stage.cluster.admin().via(proxy.address()).client().await?, "pod-1");
+async fn a_full_queue_drops_events() -> Result<()> {
+    let fixture = WriterFixture::new("events-flood").await?;
+    let proxy = FaultProxy::before(fixture.cluster).await?;
+    let recorder = Recorder::start(fixture.cluster.admin().via(proxy.address()).client().await?, "pod-1");
     let held = proxy.inject(Requests::of(Verb::Create, "events.events.k8s.io"), Fault::HoldResponse);
     for _ in 0..10_000 {
-        recorder.record(turn("Application", NamespacedName::new(&stage.namespace, "web"), "u".into()));
+        recorder.record(transition(
+            "Application",
+            NamespacedName::new(&fixture.namespace, "web"),
+            "u".into(),
+        ));
     }
     assert!((5000..10_000).contains(&recorder.dropped()), "{}", recorder.dropped());
     held.lift();

@@ -202,7 +202,7 @@ async fn a_probe_does_not_believe_in_what_was_heard_long_ago() -> Result<()> {
     assert_eq!(controller.probe(&path).await?.0, 200);
     clock.set("+4m")?;
     let unheard = |said: &Value| {
-        text(&said["message"]).starts_with("the API server has not been heard from since ")
+        text(&said["message"]).starts_with("the API server has not responded since ")
             && said["healthy"] == false
     };
     controller.probed(&path, 503, unheard).await?;

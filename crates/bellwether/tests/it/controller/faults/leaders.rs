@@ -13,7 +13,7 @@ use crate::controller::Controller;
 const SLOWLY: Duration = Duration::from_secs(30);
 
 async fn leads(controller: &Controller) -> Result<bool> {
-    Ok(controller.metric("bellwether_leading").await? == 1)
+    Ok(controller.metric("bellwether_leader").await? == 1)
 }
 
 /// The leader stands still in the middle of a write, for so long that another one leads. What it was about to write comes
@@ -47,12 +47,12 @@ pub(super) async fn the_leader_stands_still_and_goes_on() -> Result<()> {
     // It goes on, and sees all that happens.
     stage.proxy.forget();
     first.program.resume()?;
-    let read = first.metric("bellwether_read_total").await?;
+    let read = first.metric("bellwether_objects_decoded_total").await?;
     stage.land.is_ready("mail", true).await?;
     stage.says(SHOP, (3, 3)).await?;
     stage.slow_fence().await?;
     eventually(PATIENCE, "the first has seen it too", async || {
-        Ok(!leads(&first).await? && first.metric("bellwether_read_total").await? >= read + 3)
+        Ok(!leads(&first).await? && first.metric("bellwether_objects_decoded_total").await? >= read + 3)
     })
     .await?;
     let of_leases = Requests::writes().resource("leases.coordination.k8s.io");

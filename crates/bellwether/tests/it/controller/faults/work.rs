@@ -133,7 +133,7 @@ impl Stage<'_> {
         if work == Work::Event {
             // Those of before look the same.
             for application in [SHOP, &fence] {
-                let is_told = |witness: &Witness| has_told(witness, application, "is False").then_some(());
+                let is_told = |witness: &Witness| has_told(witness, application, "False").then_some(());
                 self.witness.until("people were told of what was before", is_told).await?;
             }
         }

@@ -32,7 +32,7 @@ async fn is_lost(work: Work) -> Result<()> {
     let at = stage.is_done(work).await?;
     recovered(&format!("answer lost to {work}"), since, at)?;
     if matches!(work, Work::Status | Work::Event) {
-        let is_told = |witness: &Witness| has_told(witness, SHOP, "is True").then_some(());
+        let is_told = |witness: &Witness| has_told(witness, SHOP, "to True").then_some(());
         stage.witness.until("the turn is told", is_told).await?;
     }
     stage.ends_well(struck.controller, 20).await?;

@@ -1,8 +1,8 @@
-//! Finding a cluster, and what is said when there is none.
+//! Kubeconfig and credentials: contexts, 401 Unauthorized, connection refused, user agent.
 
 use anyhow::{Context as _, Result};
 use bellwether_kube_io::write::{Connection, Login, LoginError};
-use bellwether_testkit::{Access, Fault, FaultProxy, Login as Proof, Requests, StatusCode};
+use bellwether_testkit::{Access, Fault, FaultProxy, Login as Credentials, Requests, StatusCode};
 use http::Request;
 
 use super::*;
@@ -14,7 +14,7 @@ async fn connect(access: &Access, context: Option<&str>) -> Result<Connection> {
 }
 
 #[tokio::test]
-async fn a_kubeconfig_leads_to_its_cluster() -> Result<()> {
+async fn a_kubeconfig_selects_the_cluster() -> Result<()> {
     let admin = cluster().await?.admin();
     let connection = connect(admin, None).await?;
     connection.check().await?;
@@ -22,15 +22,15 @@ async fn a_kubeconfig_leads_to_its_cluster() -> Result<()> {
     assert_eq!(connection.address.to_string(), format!("https://{}/", admin.address));
 
     connect(admin, Some(&admin.cluster)).await?.check().await?;
-    let error = connect(admin, Some("elsewhere")).await.err().context("there is no such context")?;
+    let error = connect(admin, Some("elsewhere")).await.err().context("the context does not exist")?;
     let error = error.to_string();
-    assert!(error.starts_with("there is no context \"elsewhere\" in /"), "{error}");
-    assert!(error.ends_with(&format!(": choose one of {}", admin.cluster)), "{error}");
+    assert!(error.starts_with("context \"elsewhere\" not found in kubeconfig /"), "{error}");
+    assert!(error.ends_with(&format!(". Set --context to one of {}", admin.cluster)), "{error}");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_client_says_who_it_is_and_asks_once() -> Result<()> {
+async fn a_client_has_a_user_agent_and_does_not_retry() -> Result<()> {
     let cluster = cluster().await?;
     let proxy = FaultProxy::before(cluster).await?;
     let connection = connect(&cluster.admin().via(proxy.address()), None).await?;
@@ -44,24 +44,27 @@ async fn a_client_says_who_it_is_and_asks_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn where_nobody_answers_the_address_is_said() -> Result<()> {
+async fn a_refused_connection_names_the_address() -> Result<()> {
     let cluster = cluster().await?;
     let nowhere = FaultProxy::before(cluster).await?.address();
     let error = connect(&cluster.admin().via(nowhere), None).await?.check().await.unwrap_err();
     assert!(matches!(error, LoginError::Unreachable { .. }), "{error}");
-    let words = error.to_string();
-    assert!(words.starts_with(&format!("no API server answers at https://{nowhere}/: ")), "{words}");
-    assert!(words.contains("refused"), "{words}");
+    let message = error.to_string();
+    assert!(
+        message.starts_with(&format!("cannot connect to the API server at https://{nowhere}/: ")),
+        "{message}"
+    );
+    assert!(message.contains("refused"), "{message}");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_login_that_is_not_accepted_is_told_from_no_answer() -> Result<()> {
+async fn rejected_credentials_are_not_reported_as_unreachable() -> Result<()> {
     let admin = cluster().await?.admin();
-    let proof = Proof::Token { user: "nobody".to_owned(), token: "nonsense".to_owned() };
-    let nobody = Access { login: proof, ..admin.clone() };
-    let error = connect(&nobody, None).await?.check().await.unwrap_err();
+    let credentials = Credentials::Token { user: "stranger".to_owned(), token: "invalid".to_owned() };
+    let stranger = Access { login: credentials, ..admin.clone() };
+    let error = connect(&stranger, None).await?.check().await.unwrap_err();
     assert!(matches!(error, LoginError::NotAccepted { .. }), "{error}");
-    assert!(error.to_string().ends_with("log in to the cluster again"), "{error}");
+    assert!(error.to_string().contains(": Unauthorized. Log in again"), "{error}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Who leads, on a real Lease.
+//! Leader election on a real Lease: failover, release, renew deadline, faults, 403.
 
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,10 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{SOON, Stage, soon};
+use super::{SOON, WriterFixture, soon};
 
 const LEASE: &str = "bellwether";
-/// A machine that does much else must not be mistaken for one that stands still.
+/// Long enough for a busy machine.
 const DURATION: Duration = Duration::from_secs(15);
 const DEADLINE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(200);
@@ -31,7 +31,6 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// A candidate with short times.
     fn new(client: &Client, namespace: &str, identity: &str) -> Self {
         let settings = LeaseSettings {
             duration: DURATION,
@@ -47,36 +46,38 @@ impl Candidate {
         leads(&self.leadership)
     }
 
-    /// Waits until it leads.
     async fn lead(&mut self) -> Result<()> {
-        soon(self.leadership.wait_for(|it| matches!(it, Leadership::Leading { .. }))).await??;
+        soon(self.leadership.wait_for(|leadership| matches!(leadership, Leadership::Leading { .. })))
+            .await??;
         Ok(())
     }
 
-    /// Waits until it stands by, and says who leads as far as it knows.
+    /// Waits until it stands by, and returns the holder.
     async fn stand_by(&mut self) -> Result<Option<String>> {
-        let standby = soon(self.leadership.wait_for(|it| matches!(it, Leadership::Standby { .. }))).await??;
+        let standby =
+            soon(self.leadership.wait_for(|leadership| matches!(leadership, Leadership::Standby { .. })))
+                .await??;
         match &*standby {
             Leadership::Standby { holder } => Ok(holder.clone()),
             Leadership::Leading { .. } => Ok(None),
         }
     }
 
-    /// Waits until it knows who else leads.
+    /// Waits until it stands by for this holder.
     async fn stand_by_for(&mut self, other: &str) -> Result<()> {
         let wanted = Leadership::Standby { holder: Some(other.to_owned()) };
-        soon(self.leadership.wait_for(|it| *it == wanted)).await??;
+        soon(self.leadership.wait_for(|leadership| *leadership == wanted)).await??;
         Ok(())
     }
 }
 
 fn leads(leadership: &watch::Receiver<Leadership>) -> bool {
     let leadership = leadership.borrow();
-    // The time is taken after the look: what held then held at that moment.
+    // The time is taken after the value, so that the value was valid at this time.
     leadership.leads_at(Instant::now())
 }
 
-/// Looks all the time whether two lead at once. Ended, it says how often it found one leader.
+/// Checks continuously that no two candidates lead. Returns how often it found one leader.
 struct Referee {
     task: JoinHandle<Result<usize>>,
     stop: watch::Sender<bool>,
@@ -89,7 +90,7 @@ impl Referee {
         let task = tokio::spawn(async move {
             let mut found = 0;
             while !*stopped.borrow() {
-                let leaders = receivers.iter().filter(|it| leads(it)).count();
+                let leaders = receivers.iter().filter(|receiver| leads(receiver)).count();
                 ensure!(leaders < 2, "both lead");
                 found += leaders;
                 sleep(Duration::from_millis(2)).await;
@@ -99,61 +100,61 @@ impl Referee {
         Self { task, stop }
     }
 
-    async fn judge(self) -> Result<usize> {
+    async fn finish(self) -> Result<usize> {
         self.stop.send_replace(true);
         soon(self.task).await??
     }
 }
 
-async fn lease(stage: &Stage) -> Result<Lease> {
-    Ok(leases(stage).get(LEASE).await?)
+async fn lease(fixture: &WriterFixture) -> Result<Lease> {
+    Ok(leases(fixture).get(LEASE).await?)
 }
 
-fn leases(stage: &Stage) -> Api<Lease> {
-    Api::namespaced(stage.client.clone(), &stage.namespace)
+fn leases(fixture: &WriterFixture) -> Api<Lease> {
+    Api::namespaced(fixture.client.clone(), &fixture.namespace)
 }
 
-async fn holder(stage: &Stage) -> Result<String> {
-    lease(stage).await?.spec.and_then(|spec| spec.holder_identity).context("a Lease has a holder")
+async fn holder(fixture: &WriterFixture) -> Result<String> {
+    lease(fixture).await?.spec.and_then(|spec| spec.holder_identity).context("a Lease has a holder")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_a_leader_dies_the_other_waits_and_leads() -> Result<()> {
-    let stage = Stage::set("dies").await?;
-    let mut first = Candidate::new(&stage.client, &stage.namespace, "first");
+async fn failover_after_a_crash_waits_for_the_lease_duration() -> Result<()> {
+    let fixture = WriterFixture::new("crash").await?;
+    let mut first = Candidate::new(&fixture.client, &fixture.namespace, "first");
     first.lead().await?;
-    let mut second = Candidate::new(&stage.client, &stage.namespace, "second");
+    let mut second = Candidate::new(&fixture.client, &fixture.namespace, "second");
     second.stand_by_for("first").await?;
-    assert_eq!(holder(&stage).await?, "first");
+    assert_eq!(holder(&fixture).await?, "first");
     let referee = Referee::watch([&first, &second]);
-    // Long enough to see that it is renewed.
+    // Long enough for several renewals.
     sleep(DURATION + DEADLINE).await;
     assert!(first.leads() && !second.leads());
 
-    let died = Instant::now();
+    let crashed = Instant::now();
     let Candidate { mut leadership, campaign } = first;
     drop(campaign);
-    // However it ends, what is received says so.
-    soon(leadership.wait_for(|it| *it == Leadership::Standby { holder: None })).await??;
+    // A dropped campaign sends `Standby`.
+    soon(leadership.wait_for(|value| *value == Leadership::Standby { holder: None })).await??;
     second.lead().await?;
-    // The first led when it died, so the Lease was renewed within the deadline before.
-    assert!(died.elapsed() + DEADLINE > DURATION, "too early: {:?}", died.elapsed());
-    assert_eq!(holder(&stage).await?, "second");
-    assert_eq!(lease(&stage).await?.spec.and_then(|spec| spec.lease_transitions), Some(1));
-    assert!(referee.judge().await? > 100);
+    // The first led when it crashed, so that its last renewal is at most the deadline old.
+    assert!(crashed.elapsed() + DEADLINE > DURATION, "too early: {:?}", crashed.elapsed());
+    assert_eq!(holder(&fixture).await?, "second");
+    assert_eq!(lease(&fixture).await?.spec.and_then(|spec| spec.lease_transitions), Some(1));
+    assert!(referee.finish().await? > 100);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_is_released_is_taken_at_once() -> Result<()> {
-    let stage = Stage::set("released").await?;
+async fn a_released_lease_is_taken_at_once() -> Result<()> {
+    let fixture = WriterFixture::new("released").await?;
     let patient = |identity: &str| {
         let settings = LeaseSettings {
             duration: 4 * SOON,
             retry: RETRY,
-            ..LeaseSettings::new(&stage.namespace, LEASE, identity)
+            ..LeaseSettings::new(&fixture.namespace, LEASE, identity)
         };
-        let (leadership, campaign) = campaign(stage.client.clone(), settings);
+        let (leadership, campaign) = campaign(fixture.client.clone(), settings);
         Candidate { leadership, campaign }
     };
     let mut first = patient("first");
@@ -167,13 +168,13 @@ async fn a_lease_that_is_released_is_taken_at_once() -> Result<()> {
     assert!(!leads(&leadership));
     second.lead().await?;
     soon(second.campaign.release()).await?;
-    assert_eq!(holder(&stage).await?, "", "it is nobody's now");
-    referee.judge().await?;
+    assert_eq!(holder(&fixture).await?, "", "it has no holder");
+    referee.finish().await?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_without_an_api_server_steps_down_by_itself() -> Result<()> {
+async fn a_leader_steps_down_when_the_api_server_does_not_respond() -> Result<()> {
     let cluster = Cluster::builder().name("paused").start().await?;
     let namespace = cluster.namespace("paused").await?;
     let mut only = Candidate::new(&cluster.admin().client().await?, &namespace, "only");
@@ -190,13 +191,13 @@ async fn a_leader_without_an_api_server_steps_down_by_itself() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_never_lead_however_bad_the_way_is() -> Result<()> {
-    let stage = Stage::set("bad-way").await?;
-    let proxies = [FaultProxy::before(stage.cluster).await?, FaultProxy::before(stage.cluster).await?];
+async fn no_two_candidates_lead_under_faults() -> Result<()> {
+    let fixture = WriterFixture::new("faults").await?;
+    let proxies = [FaultProxy::before(fixture.cluster).await?, FaultProxy::before(fixture.cluster).await?];
     let mut candidates = Vec::new();
     for (proxy, identity) in proxies.iter().zip(["first", "second"]) {
-        let client = stage.cluster.admin().via(proxy.address()).client().await?;
-        candidates.push(Candidate::new(&client, &stage.namespace, identity));
+        let client = fixture.cluster.admin().via(proxy.address()).client().await?;
+        candidates.push(Candidate::new(&client, &fixture.namespace, identity));
     }
     let [mut first, mut second] = <[Candidate; 2]>::try_from(candidates).ok().context("two candidates")?;
     let referee = Referee::watch([&first, &second]);
@@ -209,68 +210,68 @@ async fn two_never_lead_however_bad_the_way_is() -> Result<()> {
         Fault::Delay(DEADLINE / 3),
         Fault::HalfOpen { after_lines: 0 },
     ];
-    // Now on one way, now on the other, for longer than a leader can bear.
+    // Each fault lasts longer than the lease duration, on alternating proxies.
     for (fault, proxy) in faults.into_iter().zip(proxies.iter().cycle()) {
         let fault = proxy.inject(leases(), fault);
         sleep(DURATION + DEADLINE).await;
         fault.lift();
     }
-    // After all that, the one still leads when the other cannot.
+    // Then each can still take over from the other.
     for (proxy, other) in proxies.iter().zip([&mut second, &mut first]) {
         let fault = proxy.inject(leases(), unavailable);
         other.lead().await?;
         fault.lift();
     }
-    assert!(referee.judge().await? > 100);
+    assert!(referee.finish().await? > 100);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_that_somebody_deletes_is_written_again() -> Result<()> {
-    let stage = Stage::set("deleted").await?;
-    let mut first = Candidate::new(&stage.client, &stage.namespace, "first");
+async fn a_deleted_lease_is_created_again_by_its_holder() -> Result<()> {
+    let fixture = WriterFixture::new("deleted").await?;
+    let mut first = Candidate::new(&fixture.client, &fixture.namespace, "first");
     first.lead().await?;
-    let mut second = Candidate::new(&stage.client, &stage.namespace, "second");
+    let mut second = Candidate::new(&fixture.client, &fixture.namespace, "second");
     second.stand_by_for("first").await?;
     let referee = Referee::watch([&first, &second]);
-    let old = lease(&stage).await?;
-    leases(&stage).delete(LEASE, &DeleteParams::default()).await?;
-    eventually(SOON, "there is a new Lease", async || {
-        Ok(leases(&stage).get_opt(LEASE).await?.is_some_and(|new| new.metadata.uid != old.metadata.uid))
+    let old = lease(&fixture).await?;
+    leases(&fixture).delete(LEASE, &DeleteParams::default()).await?;
+    eventually(SOON, "a new Lease exists", async || {
+        Ok(leases(&fixture).get_opt(LEASE).await?.is_some_and(|new| new.metadata.uid != old.metadata.uid))
     })
     .await?;
-    assert_eq!(holder(&stage).await?, "first");
+    assert_eq!(holder(&fixture).await?, "first");
     sleep(DEADLINE).await;
     assert!(first.leads() && !second.leads());
-    referee.judge().await?;
+    referee.finish().await?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_others_write_into_the_lease_stays() -> Result<()> {
-    let stage = Stage::set("labels").await?;
-    let mut only = Candidate::new(&stage.client, &stage.namespace, "only");
+async fn labels_of_others_on_the_lease_stay() -> Result<()> {
+    let fixture = WriterFixture::new("labels").await?;
+    let mut only = Candidate::new(&fixture.client, &fixture.namespace, "only");
     only.lead().await?;
     let label = Patch::Merge(json!({ "metadata": { "labels": { "team": "a" } } }));
-    let labelled = leases(&stage).patch(LEASE, &PatchParams::default(), &label).await?;
+    let labelled = leases(&fixture).patch(LEASE, &PatchParams::default(), &label).await?;
     let renewed = |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.renew_time.clone());
-    eventually(SOON, "it is renewed", async || Ok(renewed(&lease(&stage).await?) > renewed(&labelled)))
+    eventually(SOON, "it is renewed", async || Ok(renewed(&lease(&fixture).await?) > renewed(&labelled)))
         .await?;
-    let labels = lease(&stage).await?.metadata.labels.unwrap_or_default();
+    let labels = lease(&fixture).await?.metadata.labels.unwrap_or_default();
     assert_eq!(labels.get("team").map(String::as_str), Some("a"));
     assert!(only.leads());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_no_right_to_leases_goes_on_trying() -> Result<()> {
-    let stage = Stage::set("no-right").await?;
-    let weak = stage.cluster.user("weak-candidate")?;
-    let mut only = Candidate::new(&weak.client().await?, &stage.namespace, "only");
+async fn without_permission_a_candidate_retries() -> Result<()> {
+    let fixture = WriterFixture::new("forbidden").await?;
+    let weak = fixture.cluster.user("weak-candidate")?;
+    let mut only = Candidate::new(&weak.client().await?, &fixture.namespace, "only");
     let led = timeout(3 * RETRY, only.leadership.changed()).await;
     assert!(led.is_err(), "{:?}", only.leadership.borrow());
     let rights = rule(&["get", "create", "update"], "coordination.k8s.io", &["leases"]);
-    let grant = stage.cluster.grant(&weak, Some(&stage.namespace), vec![rights]).await?;
+    let grant = fixture.cluster.grant(&weak, Some(&fixture.namespace), vec![rights]).await?;
     only.lead().await?;
     grant.revoke().await?;
     assert_eq!(only.stand_by().await?, None);
