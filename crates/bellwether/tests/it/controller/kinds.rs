@@ -67,7 +67,7 @@ async fn a_version_that_is_not_served_is_said() -> Result<()> {
     let refused = |status: &Value| condition(status, "Resolved")["reason"] == "VersionNotServed";
     let status = story.status("shop", "there is no such version", refused).await?;
     let message = text(&condition(&status, "Resolved")["message"]);
-    assert_eq!(message, "Deployment.apps the cluster does not serve version v1beta1 of it, only v1");
+    assert_eq!(message, "Deployment.apps: version v1beta1 not served, only v1");
     Ok(())
 }
 
@@ -98,7 +98,7 @@ async fn rights_for_one_kind() -> Result<()> {
     let message = text(&condition(&status, "Resolved")["message"]);
     assert_eq!(
         message,
-        "Service Bellwether may not read it; grant get, list and watch on services in the API group \"\" to Bellwether"
+        "Service: forbidden; grant get, list and watch on services"
     );
     assert_eq!(condition(&status, "Ready")["reason"], "ComponentsUnknown");
     assert_eq!(status["objectCounts"]["ready"], 1);

@@ -137,7 +137,7 @@ async fn dependencies_in_a_circle() -> Result<()> {
             application("c", "shop", "  dependencies: [c]"),
         ))
         .await?;
-    for (name, way) in [("a", "a needs b needs a"), ("b", "b needs a needs b"), ("c", "c needs c")] {
+    for (name, way) in [("a", "a -> b -> a"), ("b", "b -> a -> b"), ("c", "c -> c")] {
         let in_a_circle = |status: &Value| condition(status, "DependencyCycle")["status"] == "True";
         let status = story.status(name, "it is in a circle", in_a_circle).await?;
         let message = condition(&status, "DependencyCycle")["message"].to_string();

@@ -35,7 +35,7 @@ async fn an_application_comes_is_ready_and_goes() -> Result<()> {
     story.apply(&application("shop", "shop", "  components: {mine: {kind: ConfigMap}}")).await?;
     let said = controller.probed(&path, 503, |said| said["state"] == "Missing").await?;
     assert_eq!((&said["healthy"], &said["conditions"][0]["type"]), (&json!(false), &json!("Ready")));
-    assert_eq!(said["conditions"][0]["message"], "mine not found");
+    assert_eq!(said["conditions"][0]["message"], "ConfigMap/mine: not found");
     assert!(said.get("meaning").is_none(), "{said:#}");
 
     story.apply(&config("mine", "shop", None)).await?;

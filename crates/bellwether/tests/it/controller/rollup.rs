@@ -143,7 +143,7 @@ async fn a_life() -> Result<()> {
     stage.apply(&three("")).await?;
     let status = stage.becomes(["False", "Unknown", "Unknown"]).await?;
     assert_eq!(status["health"], "Error");
-    assert!(message(&status, "Available").contains("kubevirt not found"), "{status:#}");
+    assert!(message(&status, "Available").contains("KubeVirt/kubevirt: not found"), "{status:#}");
     assert_eq!(condition(&status, "Available")["reason"], "InstallInvalid");
     assert_eq!(condition(&status, "Resolved")["reason"], "NoObjectsSelected");
 
@@ -272,8 +272,8 @@ async fn bad_specs() -> Result<()> {
     let _controller = stage.controller().await?;
     let disks = "{group: cdi.kubevirt.io, kind: CDI, name: cdi}";
     let cases = [
-        ("{group: typo.io, kind: CDI, name: cdi}", "NotServed", "the cluster does not serve it"),
-        (disks, "DuplicateComponent", "spec.components[1] names the same as spec.components[0]"),
+        ("{group: typo.io, kind: CDI, name: cdi}", "NotServed", "kind not served by the cluster"),
+        (disks, "DuplicateComponent", "spec.components[1]: duplicate of spec.components[0]"),
         (
             "{group: cdi.kubevirt.io, kind: CDI, selector: {matchLabels: {a: b}}}",
             "NoObjectsSelected",
@@ -282,7 +282,7 @@ async fn bad_specs() -> Result<()> {
         (
             "{group: kubevirt.io, kind: KubeVirt, name: kubevirt}",
             "NamespaceRequired",
-            "needs the namespace of kubevirt",
+            "set the namespace of kubevirt",
         ),
     ];
     for (other, reason, says) in cases {
@@ -294,7 +294,7 @@ async fn bad_specs() -> Result<()> {
     let both = "{group: cdi.kubevirt.io, kind: CDI, name: cdi, selector: {matchLabels: {a: b}}}";
     let refused = stage.kubectl.run_with_input(&["apply", "-f", "-"], &umbrella(both, "")).await?;
     assert!(
-        refused.stderr.contains("a component needs exactly one of name and selector"),
+        refused.stderr.contains("set exactly one of name and selector"),
         "{}",
         refused.stderr
     );

@@ -56,7 +56,7 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
 
     // A rule comes: both are judged by it.
     story.apply(&rule(&first, &group, "spec.size > 2", "Failed")).await?;
-    assert_eq!(validity(&story, &first, "Active").await?, "The rule is in force");
+    assert_eq!(validity(&story, &first, "Active").await?, "The rule is active");
     let message = story.ready_is("shop", "ComponentsNotReady").await?;
     assert_eq!(message, format!("one by {first}; two by {first}"));
 
