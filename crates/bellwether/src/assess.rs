@@ -1,11 +1,11 @@
-//! `bellwether assess`: the health of objects from files.
+//! `bellwether assess`: the health of objects from files or standard input.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use anyhow::Result;
 use bellwether_health::Evidence;
 use bellwether_input::Problem;
-use bellwether_inspect::observe::is_group;
+use bellwether_inspect::{observe::is_group, shell::program};
 use bellwether_model::State;
 use bellwether_terminal::{
     BELOW, Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, in_words, percent,
@@ -25,7 +25,7 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
     if command.dialect != Dialect::Native
         && (command.explain || command.objects.no_builtin || !command.objects.rules.is_empty())
     {
-        let error = "--explain, --no-builtin and --rules are for the native dialect only: leave them or --dialect out";
+        let error = "--explain, --no-builtin and --rules require --dialect native";
         return Ok(Outcome::bad_input(error.to_owned()));
     }
     let inputs = match command.objects.inputs("assess") {
@@ -34,8 +34,8 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
     };
     let chosen = Chosen::by(&command.objects.rules);
     let context = command.objects.context(&chosen.rules);
-    let speaker = Assessor { dialect: command.dialect, context, evidence: command.explain };
-    let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
+    let assessor = Assessor { dialect: command.dialect, context, evidence: command.explain };
+    let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| assessor.assess(object));
     let text = match command.output {
         AssessFormat::Json => format!("{}\n", serde_json::to_string_pretty(&entries(&read))?),
         AssessFormat::Yaml => serde_saphyr::to_string(&entries(&read))?,
@@ -47,7 +47,7 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
             page.print(if wide { screen.without_end() } else { screen }, read.len())
         }
     };
-    // Other tools know no groups.
+    // kstatus and Argo CD do not have Applications and Rollups.
     let notes = if command.dialect == Dialect::Native { stored_groups(&read) } else { None };
     Ok(chosen.spoken_of(Outcome {
         text,
@@ -57,38 +57,38 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
     }))
 }
 
-/// That groups are judged by what somebody stored in them, if there are any: what they count may be otherwise by now.
+/// A note that groups are assessed by their stored status, which may be stale. None without groups.
 pub(crate) fn stored_groups(read: &[Result<Row, Problem>]) -> Option<String> {
     let group = read.iter().flatten().find(|row| is_group(&row.identity.kind()))?;
     Some(format!(
-        "Applications and Rollups, such as {}, are judged by what is stored in them: bellwether status --from FILE looks at \
-         what they count",
-        group.identity.in_words()
+        "Applications and Rollups (e.g. {}) are assessed by their stored status. To assess their members, run: {} status \
+         --from FILE",
+        group.identity.heading(),
+        program()
     ))
 }
 
-/// Whether all is well: 0 if it is, 1 if something is not, 2 if something could not be read.
+/// 0 if all objects are healthy, 1 if one is not, 2 if one could not be read.
 pub(crate) fn exit_code(read: &[Result<Row, Problem>]) -> u8 {
     if read.iter().any(Result::is_err) {
         BAD_INPUT
     } else {
-        u8::from(read.iter().flatten().any(|row| !row.said.is_fine()))
+        u8::from(read.iter().flatten().any(|row| !row.assessment.is_healthy()))
     }
 }
 
-/// What is said of an empty list.
-pub(crate) const NO_OBJECTS: &str = "No objects.\n";
+/// The output for an empty list.
+pub(crate) const NO_OBJECTS: &str = "No objects found.\n";
 
-/// How many errors a person can be expected to read.
-const MOST_ERRORS: usize = 20;
+const MAX_ERRORS: usize = 20;
 
-/// What could not be read, a sentence each.
+/// A sentence for each document that could not be read.
 pub(crate) fn errors(read: &[Result<Row, Problem>]) -> Vec<String> {
     let problems = || read.iter().filter_map(|entry| entry.as_ref().err());
-    let mut errors: Vec<_> = problems().take(MOST_ERRORS).map(Problem::to_string).collect();
+    let mut errors: Vec<_> = problems().take(MAX_ERRORS).map(Problem::to_string).collect();
     let more = problems().count() - errors.len();
     if more > 0 {
-        errors.push(format!("and {more} more like these (-o json has them all)"));
+        errors.push(format!("and {more} more (use -o json to list them all)"));
     }
     errors
 }
@@ -101,11 +101,11 @@ fn names(read: &[Result<Row, Problem>]) -> String {
     })
 }
 
-/// The answer for a person: the worst first, and at the end what it comes to.
+/// A table, the worst first, and a summary.
 struct Page<'r> {
     rows: Vec<&'r Row>,
     wide: bool,
-    /// Whether what is ready has rows too, however much it is.
+    /// List Ready objects even if there are many.
     all: bool,
     now: Timestamp,
 }
@@ -113,38 +113,38 @@ struct Page<'r> {
 impl Page<'_> {
     fn print(mut self, screen: Screen, entries: usize) -> String {
         if self.rows.is_empty() {
-            // Where there are errors, they are the answer.
+            // With errors, those are the output.
             return if entries == 0 { NO_OBJECTS.to_owned() } else { String::new() };
         }
-        self.rows.sort_by_key(|row| rank(row.said.state()));
-        let ready = self.rows.iter().filter(|row| row.said.state() == Some(State::Ready)).count();
+        self.rows.sort_by_key(|row| rank(row.assessment.state()));
+        let ready = self.rows.iter().filter(|row| row.assessment.state() == Some(State::Ready)).count();
         let hides = ready > MANY && !self.all;
         let summary = self.summary(hides, entries - self.rows.len());
         if hides {
-            self.rows.retain(|row| row.said.state() != Some(State::Ready));
+            self.rows.retain(|row| row.assessment.state() != Some(State::Ready));
         }
         let table = self.table(screen);
         if table.is_empty() { summary } else { format!("{}\n{summary}", table.print(screen)) }
     }
 
     fn table(&self, screen: Screen) -> Table {
-        let native = self.rows.iter().any(|row| row.said.verdict().is_some());
+        let native = self.rows.iter().any(|row| row.assessment.verdict().is_some());
         let mut headers = vec!["NAMESPACE", "NAME", if native { "STATE" } else { "STATUS" }];
         let bars = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
         if native {
-            headers.extend(["FOR", if bars { "PROGRESS" } else { "DONE" }]);
+            headers.extend(["FOR", "PROGRESS"]);
             headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
         }
         headers.push("WHY");
         let mut table = Table::new(headers);
         for row in &self.rows {
-            let state = row.said.state();
+            let state = row.assessment.state();
             let mut cells: Vec<Cell> = vec![
                 printable(&row.identity.namespace).into_owned().into(),
                 row.identity.short().into(),
-                Cell::styled(format!("{} {}", sign(state), row.said.word()), style(state)),
+                Cell::styled(format!("{} {}", sign(state), row.assessment.word()), style(state)),
             ];
-            if let Some(verdict) = row.said.verdict() {
+            if let Some(verdict) = row.assessment.verdict() {
                 let progress = (verdict.state != State::Unknown).then_some(verdict.progress);
                 cells.push(verdict.since.map(|since| how_long(since, self.now)).unwrap_or_default().into());
                 cells.push(if bars { bar(progress) } else { percent(progress) }.into());
@@ -153,16 +153,16 @@ impl Page<'_> {
                     cells.push(evidence::rule(verdict).into());
                 }
             }
-            // What is well needs no reason, unless somebody wants to see everything.
-            let why = if row.said.is_fine() && !self.wide {
-                String::new()
-            } else {
-                row.said.message().into_owned()
+            // With `wide`, the reason has a column of its own.
+            let why = match (self.wide, row.assessment.is_healthy()) {
+                (true, _) => row.assessment.message().into_owned(),
+                (false, true) => String::new(),
+                (false, false) => row.assessment.why(),
             };
             cells.push(why.into());
             table.push(
                 cells,
-                row.evidence.as_deref().map(|evidence| reasons(evidence, screen)).unwrap_or_default(),
+                row.evidence.as_deref().map(|evidence| fields(evidence, screen)).unwrap_or_default(),
             );
         }
         table
@@ -172,26 +172,29 @@ impl Page<'_> {
         let mut parts: Vec<_> = WORST_FIRST
             .iter()
             .filter_map(|state| {
-                let mut rows = self.rows.iter().filter(|row| row.said.state() == *state);
-                let word = in_words(&rows.next()?.said.word());
+                let mut rows = self.rows.iter().filter(|row| row.assessment.state() == *state);
+                let word = in_words(&rows.next()?.assessment.word());
                 Some(format!("{} {word}", 1 + rows.count()))
             })
             .collect();
         if hides && let Some(ready) = parts.last_mut() {
-            ready.push_str(" (--all lists them)");
+            ready.push_str(" (use --all to list them)");
         }
         if errors > 0 {
             parts.push(format!("{errors} error{}", if errors == 1 { "" } else { "s" }));
         }
         let mut summary = format!("{}.", parts.join(", "));
-        let without = self.rows.iter().filter(|row| row.said.has_no_rule()).count();
-        if without > 0 {
-            let all = self.rows.len();
-            let have = if without == 1 { "has" } else { "have" };
+        let without_rule = self.rows.iter().filter(|row| row.assessment.has_no_rule());
+        let without_rule: Vec<_> = without_rule.map(|row| row.identity.kind().to_string()).collect();
+        if !without_rule.is_empty() {
+            let (all, without) = (self.rows.len(), without_rule.len());
+            let kinds: BTreeSet<_> = without_rule.iter().map(String::as_str).collect();
+            let kinds: Vec<_> = kinds.into_iter().collect();
             let _ = write!(
                 summary,
-                " {} of {all} objects judged; {without} {have} no rule (bellwether explain -f shows what was looked for).",
-                all - without
+                " {} of {all} objects assessed; no rule for {without} ({}).",
+                all - without,
+                printable(&kinds.join(", "))
             );
         }
         summary.push('\n');
@@ -199,8 +202,8 @@ impl Page<'_> {
     }
 }
 
-/// The fields that a verdict rests on.
-fn reasons(evidence: &[Evidence], screen: Screen) -> Vec<String> {
+/// The fields that a verdict is based on.
+fn fields(evidence: &[Evidence], screen: Screen) -> Vec<String> {
     let mut lines = evidence::found(evidence);
     let absent = evidence::absent(evidence, screen.page() - BELOW - "absent: ".len());
     lines.extend(absent.iter().enumerate().map(|(index, line)| {

@@ -1,4 +1,4 @@
-//! What is said of an object, in the words of any dialect.
+//! The assessment of an object, in any dialect.
 
 use std::borrow::Cow;
 
@@ -9,52 +9,49 @@ use bellwether_health::{
     explain,
 };
 use bellwether_input::Problem;
+use bellwether_inspect::owner_tree::reason_and_message;
 use bellwether_model::{Object, State};
 use bellwether_terminal::printable;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 
 use crate::cli::Dialect;
 
-/// An object, and what is said of it.
+/// An object with its assessment.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) identity: Identity,
-    pub(crate) said: Assessment,
-    /// The fields that it rests on, if that was asked for.
+    pub(crate) assessment: Assessment,
+    /// The fields that the verdict is based on, if they were requested.
     pub(crate) evidence: Option<Vec<Evidence>>,
 }
 
-/// Which object.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) api_version: String,
     pub(crate) kind: String,
-    /// Empty for an object of the whole cluster.
+    /// Empty for a cluster-scoped object.
     pub(crate) namespace: String,
     pub(crate) name: String,
 }
 
-/// What is said.
 #[derive(Debug)]
 pub(crate) enum Assessment {
     Native(Verdict),
     Kstatus(kstatus::Assessment),
-    /// Argo CD may have no opinion.
+    /// None if Argo CD has no check for the kind.
     Argo(Option<argo::Health>),
 }
 
-/// Who speaks, and when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Assessor<'a> {
     pub(crate) dialect: Dialect,
     pub(crate) context: Context<'a>,
-    /// Whether the fields are wanted that a verdict rests on.
+    /// Whether to return the fields that a verdict is based on.
     pub(crate) evidence: bool,
 }
 
 impl Assessor<'_> {
-    /// Says how an object is.
-    pub(crate) fn of(&self, object: &Object<'_>) -> Row {
+    pub(crate) fn assess(&self, object: &Object<'_>) -> Row {
         let identity = Identity {
             api_version: object.api_version().to_owned(),
             kind: object.kind().to_owned(),
@@ -62,7 +59,7 @@ impl Assessor<'_> {
             name: object.name().to_owned(),
         };
         let mut evidence = None;
-        let said = match self.dialect {
+        let assessment = match self.dialect {
             Dialect::Native if self.evidence => {
                 let explained = explain(object, &self.context);
                 evidence = Some(explained.evidence);
@@ -72,7 +69,7 @@ impl Assessor<'_> {
             Dialect::Kstatus => Assessment::Kstatus(kstatus::assess(object, self.context.now)),
             Dialect::Argo => Assessment::Argo(argo::assess(object)),
         };
-        Row { identity, said, evidence }
+        Row { identity, assessment, evidence }
     }
 }
 
@@ -81,26 +78,26 @@ impl Identity {
         GroupKind::new(self.api_version.split_once('/').map_or("", |(group, _)| group), &self.kind)
     }
 
-    /// For a column of a table: `Deployment/web`.
+    /// `Deployment/web`
     pub(crate) fn short(&self) -> String {
         printable(&format!("{}/{}", self.kind, self.name)).into_owned()
     }
 
-    /// As kubectl has it: `deployment.apps/web`.
+    /// `deployment.apps/web`
     pub(crate) fn qualified(&self) -> String {
         let group = self.api_version.split_once('/').map_or(String::new(), |(group, _)| format!(".{group}"));
         printable(&format!("{}{group}/{}", self.kind.to_lowercase(), self.name)).into_owned()
     }
 
-    /// In a sentence: `Deployment shop/web`.
-    pub(crate) fn in_words(&self) -> String {
-        let gap = if self.namespace.is_empty() { "" } else { "/" };
-        printable(&format!("{} {}{gap}{}", self.kind, self.namespace, self.name)).into_owned()
+    /// `Deployment shop/web`
+    pub(crate) fn heading(&self) -> String {
+        let separator = if self.namespace.is_empty() { "" } else { "/" };
+        printable(&format!("{} {}{separator}{}", self.kind, self.namespace, self.name)).into_owned()
     }
 }
 
 impl Assessment {
-    /// The state in our words; nothing if there is no opinion.
+    /// The native state; none if Argo CD has no check for the kind.
     pub(crate) fn state(&self) -> Option<State> {
         match self {
             Self::Native(verdict) => Some(verdict.state),
@@ -121,7 +118,7 @@ impl Assessment {
         }
     }
 
-    /// The state in the words of the dialect.
+    /// The state as the dialect names it.
     pub(crate) fn word(&self) -> String {
         match self {
             Self::Native(verdict) => format!("{:?}", verdict.state),
@@ -131,8 +128,8 @@ impl Assessment {
         }
     }
 
-    /// Whether there is nothing to wait for and nothing to mend.
-    pub(crate) fn is_fine(&self) -> bool {
+    /// Ready, or without a check in Argo CD.
+    pub(crate) fn is_healthy(&self) -> bool {
         self.state().is_none_or(|state| state == State::Ready)
     }
 
@@ -144,7 +141,17 @@ impl Assessment {
         })
     }
 
-    /// The verdict, where it is ours.
+    /// `Reason: message` of a native verdict that is Failed, the message alone of any other.
+    pub(crate) fn why(&self) -> String {
+        match self.verdict() {
+            Some(verdict) => {
+                printable(&reason_and_message(verdict.state, &verdict.reason, &verdict.message)).into_owned()
+            }
+            None => self.message().into_owned(),
+        }
+    }
+
+    /// None in other dialects.
     pub(crate) fn verdict(&self) -> Option<&Verdict> {
         match self {
             Self::Native(verdict) => Some(verdict),
@@ -152,14 +159,14 @@ impl Assessment {
         }
     }
 
-    /// Whether nobody could judge it.
+    /// Unknown because no rule applies.
     pub(crate) fn has_no_rule(&self) -> bool {
         self.verdict()
             .is_some_and(|verdict| verdict.state == State::Unknown && verdict.rule.source == Source::None)
     }
 }
 
-/// For programs. What is not known is left out, except an opinion that Argo CD does not have.
+/// For `-o json`. Unknown fields are left out, except that `status` is null if Argo CD has no check for the kind.
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_map(None)?;
@@ -169,7 +176,7 @@ impl Serialize for Row {
             fields.serialize_entry("namespace", &self.identity.namespace)?;
         }
         fields.serialize_entry("name", &self.identity.name)?;
-        match &self.said {
+        match &self.assessment {
             Assessment::Native(verdict) => {
                 fields.serialize_entry("state", &verdict.state)?;
                 fields.serialize_entry("progress", &verdict.progress)?;
@@ -200,7 +207,7 @@ impl Serialize for Row {
     }
 }
 
-/// What a verdict turns into if nothing but time passes.
+/// The verdict after `at`, if the object does not change.
 #[derive(Serialize)]
 struct NextVerdict<'v> {
     at: String,
@@ -216,7 +223,7 @@ impl<'v> From<&'v Later> for NextVerdict<'v> {
     }
 }
 
-/// An entry of what is printed for programs.
+/// An entry of `-o json`.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum Entry<'r> {
@@ -224,7 +231,7 @@ pub(crate) enum Entry<'r> {
     Problem { error: String },
 }
 
-/// All of it for programs, in the order of the input.
+/// For `-o json`, in the order of the input.
 pub(crate) fn entries(read: &[Result<Row, Problem>]) -> Vec<Entry<'_>> {
     read.iter()
         .map(|entry| match entry {

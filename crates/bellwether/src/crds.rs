@@ -1,4 +1,4 @@
-//! `bellwether crds`: the CRDs as text.
+//! `bellwether crds`: the CustomResourceDefinitions as YAML or JSON.
 
 use std::fmt::Write as _;
 
@@ -9,16 +9,14 @@ use serde_json::json;
 
 use crate::cli::CrdFormat;
 
-/// A manifest, and the name of the file that it goes into.
+/// A manifest with the name of its file in `deploy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// The file's name.
     pub file_name: String,
-    /// The document.
     pub yaml: String,
 }
 
-/// Every CRD as a manifest.
+/// One manifest for each CRD.
 pub fn manifests() -> Result<Vec<Manifest>> {
     crds()
         .iter()

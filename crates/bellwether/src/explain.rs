@@ -1,4 +1,4 @@
-//! `bellwether explain`: how a verdict came about.
+//! `bellwether explain`: the rule and the fields behind a verdict.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -6,7 +6,10 @@ use anyhow::{Context as _, Result};
 use bellwether_engine::{Condition, Group, GroupKind};
 use bellwether_health::{Context, Evidence, Rule, RuleText, Source, Verdict, rules};
 use bellwether_input::Problem;
-use bellwether_inspect::observe::{GroupQuery, Observation, is_group};
+use bellwether_inspect::{
+    observe::{GroupQuery, Observation, is_group},
+    owner_tree::reason_and_message,
+};
 use bellwether_model::{State, Value};
 use bellwether_terminal::{Screen, bar, cut, how_long, printable, style, wrap};
 use jiff::Timestamp;
@@ -21,13 +24,20 @@ use crate::{
 };
 
 pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
-    let objects = named(command);
+    let objects = named_objects(command);
     if !objects.is_empty() {
         return explain_named(command, &objects, screen);
     }
-    if !command.place.from.is_empty() {
-        let error = "--from stands for a cluster: name objects in it as KIND/NAME, or leave --from out to explain files";
+    if !command.location.from.is_empty() {
+        let error = "--from requires objects as KIND/NAME. To explain the files themselves, remove --from";
         return Ok(Outcome::bad_input(error.to_owned()));
+    }
+    if let Some(word) =
+        command.objects.files.iter().filter_map(|file| file.to_str()).find(|word| is_name(word))
+    {
+        return Ok(Outcome::bad_input(format!(
+            "no such file: {word}. For an object in the cluster give KIND/NAME, e.g. application/{word}"
+        )));
     }
     let inputs = match command.objects.inputs("explain") {
         Ok(inputs) => inputs,
@@ -35,20 +45,20 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
     };
     let chosen = Chosen::by(&command.objects.rules);
     let context = command.objects.context(&chosen.rules);
-    let speaker = Assessor { dialect: Dialect::Native, context, evidence: true };
-    let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| speaker.of(object));
-    let mut outcome = told(command.output, &read, context.now, screen)?;
+    let assessor = Assessor { dialect: Dialect::Native, context, evidence: true };
+    let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| assessor.assess(object));
+    let mut outcome = print(command.output, &read, context.now, screen)?;
     outcome.notes.extend(stored_groups(&read));
     Ok(chosen.spoken_of(outcome))
 }
 
-/// The words that name objects of a cluster, `deploy/web`, and no files.
-fn named(command: &Explain) -> Vec<&str> {
+/// The arguments that name objects in a cluster, such as `deploy/web`, and not files.
+fn named_objects(command: &Explain) -> Vec<&str> {
     let is_object = |word: &&str| is_object(word) && !Path::new(word).exists();
     command.objects.files.iter().filter_map(|file| file.to_str()).filter(is_object).collect()
 }
 
-/// Whether a word looks like an object rather than a file: whoever misspells a file does not mean a cluster.
+/// Whether an argument looks like an object rather than a file. A misspelt file must not be taken for an object.
 fn is_object(word: &str) -> bool {
     let looks_like_a_file =
         word.starts_with(['.', '/', '~']) || bellwether_input::holds_objects(Path::new(word));
@@ -57,36 +67,38 @@ fn is_object(word: &str) -> bool {
     is_kind_and_name && !looks_like_a_file
 }
 
-/// Explains objects of a cluster, or of files that stand for one.
+/// Whether an argument is a bare name and not a file: `wordpress`.
+fn is_name(word: &str) -> bool {
+    word != "-" && !word.contains(['/', '.', '~']) && !Path::new(word).exists()
+}
+
 fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<Outcome> {
-    let Explain { objects: Objects { named, files, now, no_builtin, rules }, place, .. } = command;
+    let Explain { objects: Objects { named, files, now, no_builtin, rules }, location, .. } = command;
     if !named.is_empty() || files.len() > objects.len() {
-        let names = objects.join(", ");
-        let error = format!("{names} is no file, and the rest are files: name either objects or files");
+        let error = format!("give either objects or files, not both: not a file: {}", objects.join(", "));
         return Ok(Outcome::bad_input(error));
     }
     let chosen = Chosen::by(rules);
-    let (place, now) = (place.place(), now.unwrap_or_else(Timestamp::now));
+    let (location, now) = (location.location(), now.unwrap_or_else(Timestamp::now));
     let read = || {
-        let sight = Observation::glimpse(&place, now, &[GroupKind::own("HealthRule")])?;
-        let context = Context { builtin: !no_builtin, ..sight.context() };
+        let observation = Observation::read_own_kinds(&location, now, &[GroupKind::own("HealthRule")])?;
+        let context = Context { builtin: !no_builtin, ..observation.context() };
         let context =
             if rules.is_empty() { context } else { Context { rules: Some(&chosen.rules), ..context } };
-        let speaker = Assessor { dialect: Dialect::Native, context, evidence: true };
+        let assessor = Assessor { dialect: Dialect::Native, context, evidence: true };
         let (mut rows, mut problems, mut notes) =
-            (Vec::new(), sight.remarks.problems.clone(), sight.remarks.notes.clone());
+            (Vec::new(), observation.notes.problems.clone(), observation.notes.notes.clone());
         for word in objects {
-            let (kind, name) = sight.object_named(word)?;
-            let row = sight.with(&kind, &name, &|object| speaker.of(object))?;
-            let absent = || format!("there is no {kind} {:?} {}", &*name.name, sight.whereabouts());
-            let mut row = row.with_context(absent)?;
-            // Whoever asks for rules wants to see what they make of what is stored.
+            let (kind, name) = observation.object_named(word)?;
+            let row = observation.with(&kind, &name, &|object| assessor.assess(object))?;
+            let mut row = row.with_context(|| observation.not_found(&kind, &name))?;
+            // With --rules or --no-builtin, the user wants the verdict of those rules on the stored status.
             if is_group(&kind) && rules.is_empty() && !no_builtin {
-                let anew = Observation::open(&place, now, GroupQuery::One(word))?;
+                let evaluated = Observation::open(&location, now, GroupQuery::One(word))?;
                 let is_it = |group: &Group| (&group.kind, &group.name) == (&kind, &name);
-                notes.extend(look_anew(&mut row, anew.groups().into_iter().find(is_it).as_ref()));
-                let more = anew.remarks.problems.into_iter();
-                let more = more.filter(|problem| !sight.remarks.problems.contains(problem));
+                notes.extend(replace_stored(&mut row, evaluated.groups().into_iter().find(is_it).as_ref()));
+                let more = evaluated.notes.problems.into_iter();
+                let more = more.filter(|problem| !observation.notes.problems.contains(problem));
                 problems.extend(more);
             }
             rows.push(Ok(row));
@@ -97,7 +109,7 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         Ok(read) => read,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
-    let mut outcome = chosen.spoken_of(told(command.output, &rows, now, screen)?);
+    let mut outcome = chosen.spoken_of(print(command.output, &rows, now, screen)?);
     if !problems.is_empty() {
         outcome.code = BAD_INPUT;
     }
@@ -106,40 +118,35 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
     Ok(outcome)
 }
 
-/// What is stored in a group may be of long ago: if it is not so any more, what is found now takes its place. Gives back
-/// what should be known of that.
-fn look_anew(row: &mut Row, group: Option<&Group>) -> Option<String> {
-    let who = row.identity.in_words();
-    let stored = row.said.verdict()?.clone();
+/// Replaces the verdict on the stored status of a group by that of its evaluation, if they differ: the stored status may be
+/// stale. Returns a note about it.
+fn replace_stored(row: &mut Row, group: Option<&Group>) -> Option<String> {
+    let heading = row.identity.heading();
+    let stored = row.assessment.verdict()?.clone();
     let Some(group) = group else {
-        return Some(format!("{who} is told as it is stored, because what it counts could not be looked at"));
+        return Some(format!("{heading}: showing the stored status, because its members cannot be read"));
     };
     let verdict = group.verdict(&stored)?;
     if (verdict.state, &verdict.message) == (stored.state, &stored.message) {
         return None;
     }
-    row.said = Assessment::Native(verdict);
+    row.assessment = Assessment::Native(verdict);
     row.evidence = Some(group.conditions.iter().map(condition).collect());
-    Some(format!(
-        "{who} is told as it is now; what is stored of it says {}: {}",
-        stored.state.name(),
-        stored.message
-    ))
+    Some(format!("{heading}: assessed now; the stored status is {}: {}", stored.state.name(), stored.message))
 }
 
-/// A condition as it would be written now.
-fn condition(Condition { type_, statement: says, .. }: &Condition) -> Evidence {
+/// A condition as the controller would write it now.
+fn condition(Condition { type_, statement, .. }: &Condition) -> Evidence {
     let fields = [
-        ("status", says.status.name().to_owned()),
-        ("reason", says.reason.to_string()),
-        ("message", says.message.to_string()),
+        ("status", statement.status.name().to_owned()),
+        ("reason", statement.reason.to_string()),
+        ("message", statement.message.to_string()),
     ];
     let fields = fields.into_iter().map(|(field, text)| (field.into(), Value::Text(text.into())));
     Evidence { path: format!("status.conditions[{type_}]"), value: Some(Value::Map(fields.collect())) }
 }
 
-/// The stories of all that was read.
-fn told(
+fn print(
     format: ExplainFormat,
     read: &[Result<Row, Problem>],
     now: Timestamp,
@@ -151,22 +158,28 @@ fn told(
         ExplainFormat::Text if read.is_empty() => NO_OBJECTS.to_owned(),
         ExplainFormat::Text => {
             let rules = rules();
-            let stories: Vec<_> = read.iter().flatten().map(|row| story(row, &rules, now, screen)).collect();
-            stories.join("\n")
+            let texts: Vec<_> =
+                read.iter().flatten().map(|row| explanation(row, &rules, now, screen)).collect();
+            texts.join("\n")
         }
     };
     Ok(Outcome { text, errors: errors(read), code: exit_code(read), ..Outcome::default() })
 }
 
-/// The width of the titles at the left.
+/// Columns of the titles at the left.
 const TITLES: usize = 12;
 
-fn story(row: &Row, rules: &[RuleText], now: Timestamp, screen: Screen) -> String {
+fn explanation(row: &Row, rules: &[RuleText], now: Timestamp, screen: Screen) -> String {
     let width = screen.page().saturating_sub(TITLES);
-    let Some(verdict) = row.said.verdict() else { return String::new() };
-    let word = row.said.word();
-    let state = screen.paint(&word, style(row.said.state()));
-    let mut text = format!("{} is {state}: {}\n", row.identity.in_words(), sentence(&row.said.message()));
+    let Some(verdict) = row.assessment.verdict() else { return String::new() };
+    let word = row.assessment.word();
+    let state = screen.paint(&word, style(row.assessment.state()));
+    let mut text = format!("{}: {state}", row.identity.heading());
+    let why = row.assessment.why();
+    if !why.is_empty() {
+        let _ = write!(text, ": {why}");
+    }
+    text.push('\n');
     let mut add = |title: &str, lines: Vec<String>| {
         for (index, line) in lines.iter().enumerate() {
             let title = if index == 0 { title } else { "" };
@@ -175,18 +188,22 @@ fn story(row: &Row, rules: &[RuleText], now: Timestamp, screen: Screen) -> Strin
         }
     };
     if let Some(since) = verdict.since {
-        add("since", vec![format!("{since}, for {}", how_long(since, now))]);
+        add("since", vec![format!("{since} ({} ago)", how_long(since, now))]);
     }
     if verdict.state != State::Unknown {
         add("progress", vec![bar(Some(verdict.progress))]);
     }
     add("rule", vec![evidence::rule(verdict)]);
-    if let Some(rule) = rules.iter().find(|rule| is_told_in(verdict, rule)) {
+    if let Some(rule) = rules.iter().find(|rule| is_rule_of(verdict, rule)) {
         add("", wrap(&rule.description, width));
     }
     if let Some(later) = &verdict.later {
-        let then = format!("{:?} from {} on if nothing changes", later.verdict.state, later.at);
-        add("later", wrap(&format!("{then}: {}", sentence(&printable(&later.verdict.message))), width));
+        let Verdict { state, reason, message, .. } = &later.verdict;
+        let then = format!("{} at {} if the object does not change", state.name(), later.at);
+        add(
+            "later",
+            wrap(&format!("{then}: {}", printable(&reason_and_message(*state, reason, message))), width),
+        );
     }
     let evidence = row.evidence.as_deref().unwrap_or_default();
     add("read", evidence::found(evidence));
@@ -194,16 +211,10 @@ fn story(row: &Row, rules: &[RuleText], now: Timestamp, screen: Screen) -> Strin
     text
 }
 
-/// Whether this is the rule of the verdict, or says that there is none.
-fn is_told_in(verdict: &Verdict, rule: &RuleText) -> bool {
+/// Whether the text is that of the rule of a verdict. Without a rule, it is that of the generic rule that does not apply.
+fn is_rule_of(verdict: &Verdict, rule: &RuleText) -> bool {
     let Rule { source, id } = &verdict.rule;
     rule.id == id && (rule.source == *source || *source == Source::None)
-}
-
-/// With a full stop, unless it ends in a way of its own.
-fn sentence(message: &str) -> String {
-    let message = message.trim();
-    if message.ends_with(['.', '!', '?', '…']) { message.to_owned() } else { format!("{message}.") }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! The command line of Bellwether, and what its commands do.
+//! The command line of Bellwether.
 //!
-//! It is a library only so that the tools beside the product can use the same definitions: the generated manifests come
-//! from the code that `bellwether crds` runs, and a picture from what `bellwether demo` shows.
+//! It is a library so that `xtask` can use it: the manifests in `deploy` come from [`crds`], and the picture in the docs
+//! comes from [`demo`].
+#![allow(missing_docs)]
 
 mod adopt;
 mod assess;
@@ -23,8 +24,9 @@ mod tree;
 mod wait;
 mod whose;
 
-use std::{env, path::Path, process::ExitCode};
+use std::process::ExitCode;
 
+use bellwether_inspect::shell::program;
 use bellwether_terminal::Screen;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
@@ -33,21 +35,28 @@ use crate::{
     output::Outcome,
 };
 
-/// What the arguments ask for. Whoever calls it as a plugin of kubectl reads so in the help.
 fn parse() -> Result<Cli, clap::Error> {
-    let mut command = Cli::command();
-    let called = env::args_os().next().unwrap_or_default();
-    if Path::new(&called).file_name().is_some_and(|name| name == "kubectl-bellwether") {
-        command = command.bin_name("kubectl bellwether");
-    }
+    let command = with_program_name(Cli::command().bin_name(program()), program());
     Cli::from_arg_matches_mut(&mut command.try_get_matches()?)
 }
 
-/// Runs the command that the process's arguments ask for.
+/// Examples in the help of a kubectl plugin are called through kubectl.
+fn with_program_name(command: clap::Command, program: &str) -> clap::Command {
+    let command = match command.get_after_help().map(ToString::to_string) {
+        Some(help) => command.after_help(help.replace("bellwether ", &format!("{program} "))),
+        None => command,
+    };
+    let subcommands: Vec<_> = command.get_subcommands().map(|it| it.get_name().to_owned()).collect();
+    subcommands.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |subcommand| with_program_name(subcommand, program))
+    })
+}
+
+/// Runs the command of the process's arguments.
 pub fn run() -> ExitCode {
     let cli = match parse() {
         Ok(cli) => cli,
-        Err(wrong) => wrong.exit(),
+        Err(error) => error.exit(),
     };
     let outcome = match &cli.command {
         Command::Demo(command) => demo::run(command, Screen::of_stdout()),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-/// It gives back what a long list took; the one of the C library keeps it.
+/// Unlike the allocator of the C library, it returns the memory of a long list to the system.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

@@ -1,13 +1,13 @@
-//! Being asked to stop.
+//! Signals that end the process.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What a process that Ctrl-C has ended answers in shells.
+/// The exit code of a process that Ctrl-C has ended, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Hears when somebody asks the process to stop, also while it does something else.
+/// Receives SIGINT, SIGTERM and SIGHUP. A signal is not lost while the process does something else.
 pub(crate) struct Stop {
     interrupt: Signal,
     terminate: Signal,
@@ -15,7 +15,9 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// From now on. It must be called on a runtime.
+    /// # Panics
+    ///
+    /// If it is called outside of a Tokio runtime.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -24,7 +26,7 @@ impl Stop {
         })
     }
 
-    /// Ends when somebody asks, or has asked since this was last called.
+    /// Returns after a signal, at once if one has come since the last call.
     pub(crate) async fn asked(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

@@ -1,4 +1,4 @@
-//! `bellwether wait`: until a group is ready, or it is clear that it will not be.
+//! `bellwether wait`: waits until a group is ready.
 
 use std::{
     fmt::Write as _,
@@ -10,7 +10,7 @@ use anyhow::Result;
 use bellwether_engine::Group;
 use bellwether_inspect::{
     observe::{EvaluationScope, GroupQuery, LiveObservation, Notes, Observation, ObservedCluster},
-    wait::{ProgressLog, WaitEnd, WaitOutcome, WaitState, because, page},
+    wait::{ProgressLog, WaitEnd, WaitOutcome, WaitState, cause_lines, page},
 };
 use bellwether_terminal::{Canvas, Screen, printable};
 use jiff::{SignedDuration, Timestamp};
@@ -23,14 +23,14 @@ use crate::{
 
 pub(crate) fn run(command: &Wait, screen: Screen) -> Outcome {
     wait(command, Instant::now(), screen).unwrap_or_else(|error| {
-        // Whatever goes wrong, it is not that the group has failed.
+        // An error is not a failure of the group.
         let code = exit_code(WaitOutcome::CannotTell);
         Outcome { errors: vec![format!("{error:#}")], code, ..Outcome::default() }
     })
 }
 
-fn exit_code(ending: WaitOutcome) -> u8 {
-    match ending {
+fn exit_code(outcome: WaitOutcome) -> u8 {
+    match outcome {
         WaitOutcome::Reached => 0,
         WaitOutcome::Failed => 1,
         WaitOutcome::TimedOut => 2,
@@ -39,59 +39,60 @@ fn exit_code(ending: WaitOutcome) -> u8 {
 }
 
 fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
-    let sight =
-        Observation::open(&command.scene.place(), command.scene.now(), GroupQuery::One(&command.name))?;
-    let group = sight.group(&command.name)?;
-    let mut vigil = WaitState::new(&group, command.terms())?;
-    let (end, last) = match sight.cluster() {
-        // Files do not change, so that nothing is to be waited for.
+    let (location, now) = (command.input.location(), command.input.now());
+    let observation = Observation::open(&location, now, GroupQuery::One(&command.name))?;
+    let group = observation.group(&command.name)?;
+    let mut state = WaitState::new(&group, command.options())?;
+    let (end, last) = match observation.cluster() {
+        // Files do not change.
         None => {
-            let end = vigil.look(Ok(&group), SignedDuration::ZERO, None);
-            (end.unwrap_or_else(|| vigil.time_is_up(&group, true, None)), Some(group))
+            let end = state.check(Ok(&group), SignedDuration::ZERO, None);
+            (end.unwrap_or_else(|| state.time_out(&group, true, None)), Some(group))
         }
         Some(cluster) => {
-            let view = sight.view_of(&group);
-            let watch = WaitView { group, view, begun, timeout: command.timeout, cluster };
-            match cluster.runtime().block_on(watch.run(&mut vigil, screen))? {
+            let scope = observation.scope_of(&group);
+            let view = WaitView { group, scope, begun, timeout: command.timeout, cluster };
+            match cluster.runtime().block_on(view.run(&mut state, screen))? {
                 Some(ended) => ended,
                 None => return Ok(Outcome { code: INTERRUPTED, ..Outcome::default() }),
             }
         }
     };
-    let ending = match end.ending {
-        // What could not be read may be what is not ready.
-        WaitOutcome::Reached if !sight.remarks.problems.is_empty() => WaitOutcome::CannotTell,
-        ending => ending,
+    let outcome = match end.outcome {
+        // What could not be read may not be ready.
+        WaitOutcome::Reached if !observation.notes.problems.is_empty() => WaitOutcome::CannotTell,
+        outcome => outcome,
     };
-    let mut text = match (ending, last) {
-        // If the cluster does not tell why any more, the answer is the same.
+    let mut text = match (outcome, last) {
+        // Without causes, the outcome is the same.
         (WaitOutcome::Failed | WaitOutcome::TimedOut, Some(group)) => {
-            because(&group, &sight).unwrap_or_default()
+            cause_lines(&group, &observation).unwrap_or_default()
         }
         _ => String::new(),
     };
-    let _ = writeln!(text, "{}", printable(&end.says));
-    let Notes { problems, notes, .. } = sight.remarks;
-    Ok(Outcome { text, errors: problems, notes, code: exit_code(ending) })
+    let _ = writeln!(text, "{}", printable(&end.text));
+    let Notes { problems, mut notes, forbidden, .. } = observation.notes;
+    notes.extend(forbidden);
+    Ok(Outcome { text, errors: problems, notes, code: exit_code(outcome) })
 }
 
-/// A group that is watched while somebody waits.
+/// A group that is watched.
 struct WaitView<'c> {
     group: Group,
-    view: EvaluationScope,
+    scope: EvaluationScope,
     begun: Instant,
     timeout: SignedDuration,
     cluster: &'c ObservedCluster,
 }
 
 impl WaitView<'_> {
-    /// How it ended, and how the group was then; nothing if somebody asked to stop.
-    async fn run(self, vigil: &mut WaitState, screen: Screen) -> Result<Option<(WaitEnd, Option<Group>)>> {
+    /// The end, and the last state of the group unless it was deleted. None after a signal.
+    async fn run(self, state: &mut WaitState, screen: Screen) -> Result<Option<(WaitEnd, Option<Group>)>> {
         let mut stop = Stop::listen()?;
-        let mut live = LiveObservation::start(self.cluster.client(), vec![self.view]);
+        let mut live = LiveObservation::start(self.cluster.client(), vec![self.scope]);
         let is_terminal = stdout().is_terminal();
         let (mut canvas, mut log) = (Canvas::default(), ProgressLog::default());
-        // What was seen at first is true until more is known.
+        // Until the first list is complete.
         let mut last = Some(self.group.clone());
         loop {
             tokio::select! {
@@ -99,11 +100,11 @@ impl WaitView<'_> {
                 () = live.changed() => {}
             }
             let elapsed = SignedDuration::try_from(self.begun.elapsed()).unwrap_or(SignedDuration::MAX);
-            let silent = live.silent_since();
+            let silent_since = live.silent_since();
             let mut end = None;
-            if live.is_known() {
+            if live.is_synced() {
                 last = live.group(&self.group.kind, &self.group.name).cloned();
-                end = vigil.look(last.as_ref().ok_or(&self.group.kind), elapsed, silent);
+                end = state.check(last.as_ref().ok_or(&self.group.kind), elapsed, silent_since);
             }
             if let Some(group) = &last {
                 if is_terminal {
@@ -117,7 +118,7 @@ impl WaitView<'_> {
                 return Ok(Some((end, last)));
             }
             if elapsed >= self.timeout {
-                let end = vigil.time_is_up(last.as_ref().unwrap_or(&self.group), false, silent);
+                let end = state.time_out(last.as_ref().unwrap_or(&self.group), false, silent_since);
                 return Ok(Some((end, last)));
             }
         }

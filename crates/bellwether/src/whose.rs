@@ -1,25 +1,25 @@
-//! `bellwether whose`: to which Application an object belongs, and of which Rollups it is a component.
+//! `bellwether whose`: the Applications and Rollups that an object belongs to.
 
 use anyhow::Result;
-use bellwether_inspect::whose::{WhoseAnswer, ask};
+use bellwether_inspect::whose::{WhoseAnswer, find_owners};
 use bellwether_terminal::Screen;
 
 use crate::{
-    cli::{ExplainFormat, Whose},
+    cli::{ObjectFormat, Whose},
     output::{BAD_INPUT, Outcome, as_json, as_yaml},
 };
 
 pub(crate) fn run(command: &Whose, screen: Screen) -> Result<Outcome> {
-    let WhoseAnswer { found, denial, problems } =
-        match ask(&command.scene.place(), command.scene.now(), &command.object) {
-            Ok(answer) => answer,
-            Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
-        };
-    let text = match command.output {
-        ExplainFormat::Text => found.told(denial.as_deref(), screen),
-        ExplainFormat::Json => as_json(&found)?,
-        ExplainFormat::Yaml => as_yaml(&found)?,
+    let (location, now) = (command.input.location(), command.input.now());
+    let WhoseAnswer { owners, conclusion, problems } = match find_owners(&location, now, &command.object) {
+        Ok(answer) => answer,
+        Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
-    let code = if problems.is_empty() { u8::from(found.is_nobodys()) } else { BAD_INPUT };
+    let text = match command.output {
+        ObjectFormat::Text => owners.text(conclusion.as_deref(), screen),
+        ObjectFormat::Json => as_json(&owners)?,
+        ObjectFormat::Yaml => as_yaml(&owners)?,
+    };
+    let code = if problems.is_empty() { u8::from(owners.is_empty()) } else { BAD_INPUT };
     Ok(Outcome { text, errors: problems, code, ..Outcome::default() })
 }

@@ -1,8 +1,20 @@
-//! Words as a shell takes them, for commands that people copy.
+//! Command lines for people to copy: the name of the program, and shell quoting.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, env, ffi::OsStr, path::Path, sync::LazyLock};
 
-/// A word, in quotes if a shell would make something else of it.
+/// How users call this program: `bellwether`, or `kubectl bellwether` if it runs as a kubectl plugin.
+pub fn program() -> &'static str {
+    static PROGRAM: LazyLock<&str> =
+        LazyLock::new(|| program_called_as(&env::args_os().next().unwrap_or_default()));
+    *PROGRAM
+}
+
+fn program_called_as(argv0: &OsStr) -> &'static str {
+    let is_plugin = Path::new(argv0).file_name().is_some_and(|name| name == "kubectl-bellwether");
+    if is_plugin { "kubectl bellwether" } else { "bellwether" }
+}
+
+/// The word, in quotes if a shell would expand or split it.
 fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -11,7 +23,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
     Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
 }
 
-/// A flag with its value, as one more of a command.
+/// A flag with its value, to be appended to a command.
 pub(crate) fn flag(name: &str, value: &str) -> String {
     format!(" --{name} {}", quoted(value))
 }
@@ -23,14 +35,22 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::a_path("./dump-1/all.yaml", "./dump-1/all.yaml")]
-    #[case::letters_of_any_language("größe/all.yaml", "größe/all.yaml")]
-    #[case::a_gap("my dump", "'my dump'")]
-    #[case::a_quote("bo's $HOME", r"'bo'\''s $HOME'")]
+    #[case("bellwether", "bellwether")]
+    #[case("/usr/local/bin/kubectl-bellwether", "kubectl bellwether")]
+    #[case("", "bellwether")]
+    fn a_kubectl_plugin_is_called_through_kubectl(#[case] argv0: &str, #[case] expected: &str) {
+        assert_eq!(program_called_as(OsStr::new(argv0)), expected);
+    }
+
+    #[rstest]
+    #[case::path("./dump-1/all.yaml", "./dump-1/all.yaml")]
+    #[case::non_ascii_letters("größe/all.yaml", "größe/all.yaml")]
+    #[case::space("my dump", "'my dump'")]
+    #[case::quote("bo's $HOME", r"'bo'\''s $HOME'")]
     #[case::home("~/dump", "'~/dump'")]
-    #[case::a_list("{a,b}*", "'{a,b}*'")]
-    #[case::nothing("", "''")]
-    fn words_stay_what_they_are(#[case] word: &str, #[case] expected: &str) {
+    #[case::braces_and_star("{a,b}*", "'{a,b}*'")]
+    #[case::empty("", "''")]
+    fn shell_quoting(#[case] word: &str, #[case] expected: &str) {
         assert_eq!(quoted(word), expected);
     }
 }

@@ -1,172 +1,198 @@
-//! A group, its members, and all that they own: drawn for a person, or as a tree for programs.
+//! `bellwether tree`: a group, its members, and the objects that they own.
 
 use std::fmt::Write as _;
 
-use bellwether_engine::{Group, GroupKind, MemberKey, StandsFor};
+use bellwether_engine::{Group, GroupKind, MemberKey, StandsFor, ready};
 use bellwether_model::State;
 use bellwether_terminal::{Screen, columns, cut, cut_middle, how_long, printable, sign, style};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::owner_tree::{Node, called, is_bad};
+use crate::{
+    owner_tree::{Node, ObjectNames, is_bad, local_name, separator},
+    status::counts,
+};
 
-/// A line of the drawing.
 struct Line {
-    /// The branches that lead to it.
+    /// The branches that lead to the object.
     lead: String,
-    /// What it is, and its name.
     kind: String,
+    separator: char,
     name: String,
+    /// None for a line about objects that are not shown.
     state: Option<State>,
-    /// What is said of it.
-    says: String,
+    duration: String,
+    why: String,
 }
 
-/// The tree for a person. Unless all is wanted, only what is not ready is opened, and the rest is counted.
-pub fn draw(group: &Group, family: &[Node], all: bool, wide: bool, now: Timestamp, screen: Screen) -> String {
+/// The tree for people. Without `all`, objects that are ready are only counted.
+pub fn draw(group: &Group, tree: &[Node], all: bool, wide: bool, now: Timestamp, screen: Screen) -> String {
+    let kind = if group.kind.is_own() { group.kind.kind.to_string() } else { group.kind.to_string() };
     let mut lines = vec![Line {
         lead: String::new(),
-        kind: group.kind.kind.to_string(),
+        kind,
+        separator: ' ',
         name: printable(&group.name.to_string()).into_owned(),
         state: Some(group.state),
-        says: format!("{}/{} ready", group.counts.ready, group.counts.total),
+        duration: duration(group.since, now),
+        why: format!("{} ready", ready(group)),
     }];
-    let drawing = Drawing { all, wide, now };
-    drawing.branches(&mut lines, family, "", &group.name.namespace);
-    let widest = lines.iter().filter(|line| line.state.is_some()).map(Line::columns).max().unwrap_or(0);
-    let width = screen.width.map_or(widest, |all| widest.min(room_for_names(all)));
+    let names = ObjectNames::of_nodes(group, tree);
+    let drawing = Drawing { all, wide, now, names };
+    drawing.branches(&mut lines, tree, "", &group.name.namespace);
+    let shown = || lines.iter().filter(|line| line.state.is_some());
+    let widest = shown().map(Line::columns).max().unwrap_or(0);
+    let has_room = screen.width.is_none_or(|all| all >= WIDE_ENOUGH);
+    let durations = shown().map(|line| columns(&line.duration)).max().filter(|_| has_room).unwrap_or(0);
+    let columns_of_state = STATE + if durations > 0 { GAP + durations } else { 0 };
+    let width = screen.width.map_or(widest, |all| widest.min(room_for_names(all, columns_of_state)));
     let mut text = String::new();
     for line in lines {
         let Some(state) = line.state else {
-            let what = format!("{}{}", line.lead, line.name);
-            let _ = writeln!(text, "{}", screen.width.map_or(what.as_str().into(), |all| cut(&what, all)));
+            let remark = format!("{}{}", line.lead, line.name);
+            let _ =
+                writeln!(text, "{}", screen.width.map_or(remark.as_str().into(), |all| cut(&remark, all)));
             continue;
         };
-        let what = line.within(width);
-        let padding = " ".repeat(width.saturating_sub(columns(&what)));
+        let object = line.within(width);
+        let padding = " ".repeat(width.saturating_sub(columns(&object)));
         let word = format!("{} {:<11}", sign(Some(state)), state.name());
-        let says = match screen.width.map(|all| all.saturating_sub(width + STATE + GAP)) {
-            None => line.says.as_str().into(),
-            Some(room) if room < LEAST_SAID => "".into(),
-            Some(room) => cut(&line.says, room),
+        let why = match screen.width.map(|all| all.saturating_sub(width + columns_of_state + GAP)) {
+            None => line.why.as_str().into(),
+            Some(room) if room < MIN_WHY => "".into(),
+            Some(room) => cut(&line.why, room),
         };
-        let line = format!("{what}{padding}  {}  {says}", screen.paint(&word, style(Some(state))));
-        let _ = writeln!(text, "{}", line.trim_end());
+        let mut drawn = format!("{object}{padding}  {}", screen.paint(&word, style(Some(state))));
+        if durations > 0 {
+            let _ = write!(drawn, "  {:<durations$}", line.duration);
+        }
+        let _ = writeln!(text, "{}", format!("{drawn}  {why}").trim_end());
     }
     text
 }
 
-/// The columns between two texts, and those of a state with its gap.
+fn duration(since: Option<Timestamp>, now: Timestamp) -> String {
+    since.map(|since| how_long(since, now)).unwrap_or_default()
+}
+
+/// Columns between two texts.
 const GAP: usize = 2;
+
+/// Columns of a state with its sign and the gap before it.
 const STATE: usize = GAP + 13;
 
-/// With fewer columns, nothing is said that anybody would understand.
-const LEAST_SAID: usize = 8;
+/// Fewer columns of a message are of no use.
+const MIN_WHY: usize = 8;
 
-/// On screens as wide as this, names leave room for what is said.
+/// From this width on, there are durations, and names leave [`ROOM_FOR_WHY`] columns for messages.
 const WIDE_ENOUGH: usize = 70;
-const SAID: usize = 20;
+const ROOM_FOR_WHY: usize = 20;
 
-/// How many columns names may take on a screen.
-fn room_for_names(screen: usize) -> usize {
-    let said = if screen < WIDE_ENOUGH { 0 } else { GAP + SAID };
-    screen.saturating_sub(STATE + said)
+fn room_for_names(screen: usize, columns_of_state: usize) -> usize {
+    let why = if screen < WIDE_ENOUGH { 0 } else { GAP + ROOM_FOR_WHY };
+    screen.saturating_sub(columns_of_state + why)
 }
 
 impl Line {
-    /// A line about what is not shown.
-    fn remark(lead: &str, name: String) -> Self {
-        Self { lead: format!("{lead}└─ "), kind: String::new(), name, state: None, says: String::new() }
+    /// A line about objects that are not shown.
+    fn remark(lead: &str, remark: String) -> Self {
+        Self {
+            lead: format!("{lead}└─ "),
+            kind: String::new(),
+            separator: ' ',
+            name: remark,
+            state: None,
+            duration: String::new(),
+            why: String::new(),
+        }
     }
 
     fn columns(&self) -> usize {
         columns(&self.lead) + columns(&self.kind) + 1 + columns(&self.name)
     }
 
-    /// What it is about in so many columns. Names are cut in their middle: they begin like those of their owners, and end in
-    /// what is theirs alone.
-    fn within(&self, most: usize) -> String {
-        let Self { lead, kind, name, .. } = self;
-        let room = most.saturating_sub(columns(lead) + 1);
-        // The name has what the kind leaves, and a little in any case.
-        let for_name = columns(name).min(room.saturating_sub(columns(kind)).max(LEAST_SAID));
+    /// The object in at most `max` columns. Names are cut in the middle: the beginning is often that of the
+    /// owner, and the end is unique.
+    fn within(&self, max: usize) -> String {
+        let Self { lead, kind, separator, name, .. } = self;
+        let room = max.saturating_sub(columns(lead) + 1);
+        let for_name = columns(name).min(room.saturating_sub(columns(kind)).max(MIN_WHY));
         let kind = cut_middle(kind, room.saturating_sub(for_name));
-        cut(&format!("{lead}{kind} {}", cut_middle(name, for_name)), most).into_owned()
+        cut(&format!("{lead}{kind}{separator}{}", cut_middle(name, for_name)), max).into_owned()
     }
 }
 
-/// How it is drawn.
-struct Drawing {
+struct Drawing<'g> {
     all: bool,
     wide: bool,
     now: Timestamp,
+    names: ObjectNames<'g>,
 }
 
-impl Drawing {
-    /// The lines of some nodes, and of all below them. Those that are where the node above them is need not say so.
-    fn branches(&self, lines: &mut Vec<Line>, nodes: &[Node], lead: &str, home: &str) {
+impl Drawing<'_> {
+    /// Adds the lines of nodes and their descendants. `namespace` is that of the owner, which children leave
+    /// out.
+    fn branches(&self, lines: &mut Vec<Line>, nodes: &[Node], lead: &str, namespace: &str) {
         let is_shown = |node: &&Node| self.all || is_bad(node.state);
-        let shown: Vec<_> = nodes.iter().filter(is_shown).collect();
-        let hidden = nodes.len() - shown.len();
+        let (shown, hidden): (Vec<_>, Vec<_>) = nodes.iter().partition(is_shown);
         for (index, node) in shown.iter().enumerate() {
-            let is_last = index + 1 == shown.len() && hidden == 0;
+            let is_last = index + 1 == shown.len() && hidden.is_empty();
             let (branch, below) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-            let long =
-                node.since.map(|since| format!(" for {}", how_long(since, self.now))).unwrap_or_default();
-            let what = if self.wide { node.kind.to_string() } else { node.kind.kind.to_string() };
-            let says = match node.state {
-                State::Ready => String::new(),
-                _ => format!("{}{long}: {}", node.reason, node.message),
-            };
+            let kind = if self.wide { node.kind.to_string() } else { self.names.kind(&node.kind) };
+            let why = if node.state == State::Ready { "".into() } else { node.why() };
             lines.push(Line {
                 lead: format!("{lead}{branch}"),
-                kind: printable(&what).into_owned(),
-                name: printable(&called(&node.name, node.stands_for, home)).into_owned(),
+                kind: printable(&kind).into_owned(),
+                separator: separator(node.stands_for),
+                name: printable(&local_name(&node.name, node.stands_for, namespace)).into_owned(),
                 state: Some(node.state),
-                says: printable(&says).into_owned(),
+                duration: duration(node.since, self.now),
+                why: printable(&why).into_owned(),
             });
             self.branches(lines, &node.children, &format!("{lead}{below}"), &node.name.namespace);
-            if node.more > 0 {
-                let name = format!("… and {} more below", node.more);
-                lines.push(Line::remark(&format!("{lead}{below}"), name));
+            if node.omitted > 0 {
+                let remark = format!("… {} more objects below", node.omitted);
+                lines.push(Line::remark(&format!("{lead}{below}"), remark));
             }
         }
-        if hidden > 0 {
-            let what = match (shown.is_empty(), hidden) {
-                (true, 1) => "1 is fine".to_owned(),
-                (true, hidden) => format!("all {hidden} are fine"),
-                (false, 1) => "1 more is fine".to_owned(),
-                (false, hidden) => format!("{hidden} more are fine"),
+        if !hidden.is_empty() {
+            let noun = if shown.is_empty() { "" } else { "more" };
+            let states = counts(hidden.iter().map(|node| node.state), |_| noun);
+            let hint = match (shown.is_empty(), hidden.len()) {
+                (false, _) => "",
+                (true, 1) => " (use --all to show it)",
+                (true, _) => " (use --all to show them)",
             };
-            lines.push(Line::remark(lead, what));
+            lines.push(Line::remark(lead, format!("{states}{hint}")));
         }
     }
 }
 
-/// The names of objects, as kubectl takes them: with the namespace, if it is not that of the group.
-pub fn names(nodes: &[Node], home: &str) -> String {
+/// The objects as arguments of kubectl, with `-n` where the namespace is not that of the group.
+pub fn names(nodes: &[Node], namespace: &str) -> String {
     let mut text = String::new();
     for node in nodes.iter().filter(|node| node.stands_for == StandsFor::Object) {
         let kind = node.kind.to_string().to_lowercase();
-        let place = match &*node.name.namespace {
-            namespace if namespace == home || namespace.is_empty() => String::new(),
-            namespace => format!(" -n {namespace}"),
+        let flag = match &*node.name.namespace {
+            own if own == namespace || own.is_empty() => String::new(),
+            own => format!(" -n {own}"),
         };
-        let _ = writeln!(text, "{}", printable(&format!("{kind}/{}{place}", node.name.name)));
-        text.push_str(&names(&node.children, home));
+        let _ = writeln!(text, "{}", printable(&format!("{kind}/{}{flag}", node.name.name)));
+        text.push_str(&names(&node.children, namespace));
     }
     text
 }
 
-/// An object and what it owns, for programs.
+/// An object with the objects that it owns, for `-o json`.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Branch<'n> {
     group: &'n str,
     kind: &'n str,
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'n str,
     #[serde(flatten)]
-    called: MemberKey<'n>,
+    key: MemberKey<'n>,
     state: State,
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<u8>,
@@ -175,28 +201,28 @@ pub struct Branch<'n> {
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    owns: Vec<Branch<'n>>,
-    /// How many more are below it, too deep to be told one by one.
-    #[serde(rename = "moreBelow", skip_serializing_if = "Option::is_none")]
-    more: Option<usize>,
+    children: Vec<Branch<'n>>,
+    /// Descendants that are too deep to be listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted_descendants: Option<usize>,
 }
 
 impl<'n> Branch<'n> {
-    /// A group and its members.
-    pub fn of_group(group: &'n Group, family: &'n [Node]) -> Self {
-        let (reason, message) = group.deciding().map_or(("", ""), |says| (&*says.reason, &*says.message));
+    pub fn of_group(group: &'n Group, tree: &'n [Node]) -> Self {
+        let (reason, message) =
+            group.deciding().map_or(("", ""), |statement| (&*statement.reason, &*statement.message));
         Self {
             group: &group.kind.group,
             kind: &group.kind.kind,
             namespace: &group.name.namespace,
-            called: MemberKey::new(&group.name, StandsFor::Object),
+            key: MemberKey::new(&group.name, StandsFor::Object),
             state: group.state,
             progress: group.progress,
             reason,
             message,
             since: group.since.map(|since| since.to_string()),
-            owns: family.iter().map(Self::of).collect(),
-            more: None,
+            children: tree.iter().map(Self::of).collect(),
+            omitted_descendants: None,
         }
     }
 
@@ -206,14 +232,14 @@ impl<'n> Branch<'n> {
             group,
             kind,
             namespace: &node.name.namespace,
-            called: MemberKey::new(&node.name, node.stands_for),
+            key: MemberKey::new(&node.name, node.stands_for),
             state: node.state,
             progress: Some(node.progress),
             reason: &node.reason,
             message: &node.message,
             since: node.since.map(|since| since.to_string()),
-            owns: node.children.iter().map(Self::of).collect(),
-            more: Some(node.more).filter(|more| *more > 0),
+            children: node.children.iter().map(Self::of).collect(),
+            omitted_descendants: Some(node.omitted).filter(|omitted| *omitted > 0),
         }
     }
 }

@@ -1,43 +1,42 @@
-//! Waiting until a group is ready, or it is clear that it will not be: when that ends, and what is said on the way.
+//! `bellwether wait`: when it ends, and what it prints.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use anyhow::{Result, ensure};
 use bellwether_conditions::Statement;
-use bellwether_engine::{Detail, Group, GroupKind, Member, NamespacedName, condition_types};
+use bellwether_engine::{Detail, Group, GroupKind, NamespacedName, condition_types, ready};
 use bellwether_model::{ConditionStatus, State};
-use bellwether_terminal::{Screen, bar, columns, cut, first_items, how_long, printable, sign, style};
+use bellwether_terminal::{
+    Screen, bar, columns, cut, cut_middle, first_items, how_long, printable, sign, style,
+};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     observe::Observation,
-    owner_tree::{causes, family_of, in_full, is_bad},
-    status::{title, why},
+    owner_tree::{ObjectNames, causes, is_bad, read_tree, reason_and_message},
+    status::{after_colon, counts, heading, why},
 };
 
-/// What to wait for.
+/// The condition to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// All members are ready.
     Ready,
-    /// All members of an Application have been acted on in their latest version.
+    /// Only Applications have it.
     Settled,
-    /// All named components and dependencies of an Application exist.
+    /// Only Applications have it.
     Installed,
 }
 
-/// How long to wait, and for what.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitOptions {
     pub goal: Goal,
-    /// The goal must have been reached for so long.
+    /// How long the condition must have been met.
     pub stable: SignedDuration,
-    /// Whether a failure is the end, or may mend itself until the time is up.
+    /// End at the first failure.
     pub fail_fast: bool,
     pub timeout: SignedDuration,
 }
 
-/// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitOutcome {
     Reached,
@@ -46,111 +45,104 @@ pub enum WaitOutcome {
     CannotTell,
 }
 
-/// What is waited for, and how far that has come.
 #[derive(Debug)]
 pub struct WaitState {
-    terms: WaitOptions,
-    /// Since when it has been reached.
+    options: WaitOptions,
+    /// When the condition was met, as time elapsed since the start.
     reached: Option<SignedDuration>,
 }
 
-/// How it ended, and why.
+/// The last line, and the outcome that sets the exit code.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WaitEnd {
-    pub ending: WaitOutcome,
-    pub says: String,
+    pub outcome: WaitOutcome,
+    pub text: String,
 }
 
 impl WaitState {
-    /// Fails if a group such as this one has no such goal.
-    pub fn new(group: &Group, terms: WaitOptions) -> Result<Self> {
-        let api = if group.kind.is_own() { String::new() } else { format!(" of {}", group.kind.group) };
+    /// Fails if groups of this kind do not have the condition.
+    pub fn new(group: &Group, options: WaitOptions) -> Result<Self> {
+        let kind = if group.kind.is_own() { group.kind.kind.to_string() } else { group.kind.to_string() };
         ensure!(
-            progress(terms.goal, group).is_some(),
-            "{}s{api} have no such condition: wait for ready",
-            group.kind.kind
+            status_of(options.goal, group).is_some(),
+            "{kind} has no condition {}. Use --for ready",
+            condition_type(options.goal)
         );
-        Ok(Self { terms, reached: None })
+        Ok(Self { options, reached: None })
     }
 
-    /// Looks at the group after so long, or at what kind it was; and since when the cluster is silent, if it is. Gives back
-    /// how it ended, if it did.
-    pub fn look(
+    /// Checks the group, or the kind of a group that was deleted. `silent_since` is set while the API server
+    /// does not respond.
+    pub fn check(
         &mut self,
         group: Result<&Group, &GroupKind>,
         elapsed: SignedDuration,
-        silent: Option<Timestamp>,
+        silent_since: Option<Timestamp>,
     ) -> Option<WaitEnd> {
         let group = match group {
             Ok(group) => group,
-            Err(kind) => {
-                let says = format!("cannot tell: the {} was deleted", kind.kind);
-                return Some(WaitEnd { ending: WaitOutcome::CannotTell, says });
-            }
+            Err(kind) => return Some(cannot_tell(format!("cannot tell: the {} was deleted", kind.kind))),
         };
         if group.state == State::Terminating {
-            return Some(WaitEnd {
-                ending: WaitOutcome::CannotTell,
-                says: "cannot tell: it is being deleted".to_owned(),
-            });
+            let heading = heading(&group.kind, &group.name);
+            return Some(cannot_tell(format!("cannot tell: {heading} is being deleted")));
         }
-        // Nobody knows whether it still is what it was.
-        if silent.is_some() {
+        // The last known state may be stale.
+        if silent_since.is_some() {
             self.reached = None;
             return None;
         }
-        if progress(self.terms.goal, group) == Some(ConditionStatus::True) {
+        if status_of(self.options.goal, group) == Some(ConditionStatus::True) {
             let since = *self.reached.get_or_insert(elapsed);
-            if elapsed.saturating_sub(since) < self.terms.stable {
+            if elapsed.saturating_sub(since) < self.options.stable {
                 return None;
             }
-            // Whoever asks for damping is content with it, and may want to know.
-            let but = group.held_back().filter(|_| self.terms.goal == Goal::Ready);
-            let but =
-                but.map(|held| format!("; {}", first_items(&held.statement.message))).unwrap_or_default();
-            let says = format!("{} after {}{but}", self.word(), in_short(since));
-            return Some(WaitEnd { ending: WaitOutcome::Reached, says });
+            let held_back = group.held_back().filter(|_| self.options.goal == Goal::Ready);
+            let remark = held_back
+                .map(|held| format!("; {}", first_items(&held.statement.message)))
+                .unwrap_or_default();
+            let text = format!("{} after {}{remark}", self.adjective(), in_short(since));
+            return Some(WaitEnd { outcome: WaitOutcome::Reached, text });
         }
         self.reached = None;
-        let failed = self.terms.fail_fast && has_failed(group);
-        failed.then(|| WaitEnd { ending: WaitOutcome::Failed, says: format!("failed: {}", why(group)) })
+        let is_over = self.options.fail_fast && has_failed(group);
+        is_over.then(|| WaitEnd { outcome: WaitOutcome::Failed, text: format!("failed: {}", why(group)) })
     }
 
-    /// There is no more time, or no time will help.
-    pub fn time_is_up(&self, group: &Group, for_ever: bool, silent: Option<Timestamp>) -> WaitEnd {
-        if let Some(silent) = silent {
-            let long = how_long(silent, Timestamp::now());
-            let says = format!("cannot tell: the cluster has not been heard from for {long}");
-            return WaitEnd { ending: WaitOutcome::CannotTell, says };
+    /// The end after the timeout, or at once for files, which do not change.
+    pub fn time_out(&self, group: &Group, is_files: bool, silent_since: Option<Timestamp>) -> WaitEnd {
+        if let Some(since) = silent_since {
+            let duration = how_long(since, Timestamp::now());
+            return cannot_tell(format!("cannot tell: no response from the API server for {duration}"));
         }
-        let when = if for_ever { String::new() } else { format!(" after {}", in_short(self.terms.timeout)) };
-        let what = match (self.terms.goal, self.reached) {
-            (_, Some(_)) => format!("it has not been so for {}", in_short(self.terms.stable)),
+        let after =
+            if is_files { String::new() } else { format!(" after {}", in_short(self.options.timeout)) };
+        let why = match (self.options.goal, self.reached) {
+            (_, Some(_)) => {
+                format!("{} for less than {}", self.adjective(), in_short(self.options.stable))
+            }
             (Goal::Ready, None) => why(group),
-            (goal, None) => condition(goal, group).map(|says| says.message.to_string()).unwrap_or_default(),
+            (goal, None) => {
+                condition(goal, group).map(|statement| statement.message.to_string()).unwrap_or_default()
+            }
         };
-        let is_unknown = matches!(progress(self.terms.goal, group), None | Some(ConditionStatus::Unknown));
+        let status = status_of(self.options.goal, group);
+        let is_unknown = matches!(status, None | Some(ConditionStatus::Unknown));
         match group.state {
-            State::Failed if self.terms.goal == Goal::Ready => {
-                WaitEnd { ending: WaitOutcome::Failed, says: format!("failed{when}: {what}") }
+            State::Failed if self.options.goal == Goal::Ready => {
+                WaitEnd { outcome: WaitOutcome::Failed, text: format!("failed{after}: {why}") }
             }
-            _ if is_unknown && self.reached.is_none() => {
-                WaitEnd { ending: WaitOutcome::CannotTell, says: format!("cannot tell{when}: {what}") }
+            _ if is_unknown && self.reached.is_none() => cannot_tell(format!("cannot tell{after}: {why}")),
+            _ if is_files => {
+                let text = format!("not {}, and files do not change: {why}", self.adjective());
+                WaitEnd { outcome: WaitOutcome::TimedOut, text }
             }
-            _ if for_ever => {
-                let says = format!("not {}, and files do not change: {what}", self.word());
-                WaitEnd { ending: WaitOutcome::TimedOut, says }
-            }
-            _ => WaitEnd {
-                ending: WaitOutcome::TimedOut,
-                says: format!("timed out{when}: still waiting for {what}"),
-            },
+            _ => WaitEnd { outcome: WaitOutcome::TimedOut, text: format!("timed out{after}: {why}") },
         }
     }
 
-    /// What is waited for, in a word.
-    fn word(&self) -> &'static str {
-        match self.terms.goal {
+    fn adjective(&self) -> &'static str {
+        match self.options.goal {
             Goal::Ready => "ready",
             Goal::Settled => "settled",
             Goal::Installed => "installed",
@@ -158,26 +150,34 @@ impl WaitState {
     }
 }
 
-fn condition(goal: Goal, group: &Group) -> Option<&Statement> {
-    let wanted = match goal {
+fn cannot_tell(text: String) -> WaitEnd {
+    WaitEnd { outcome: WaitOutcome::CannotTell, text }
+}
+
+fn condition_type(goal: Goal) -> &'static str {
+    match goal {
         Goal::Ready => condition_types::READY,
         Goal::Settled => condition_types::SETTLED,
         Goal::Installed => condition_types::INSTALLED,
-    };
+    }
+}
+
+fn condition(goal: Goal, group: &Group) -> Option<&Statement> {
+    let wanted = condition_type(goal);
     group.conditions.iter().find(|condition| condition.type_ == wanted).map(|condition| &condition.statement)
 }
 
-/// Whether the goal is reached; nothing if it is none of such a group. A Rollup has no condition that says all of it.
-fn progress(goal: Goal, group: &Group) -> Option<ConditionStatus> {
+/// None if the group does not have the condition. A Rollup has no condition `Ready`: its state stands for it.
+fn status_of(goal: Goal, group: &Group) -> Option<ConditionStatus> {
     match (&group.detail, goal, group.state) {
         (Detail::Rollup { .. }, Goal::Ready, State::Ready) => Some(ConditionStatus::True),
         (Detail::Rollup { .. }, Goal::Ready, State::Unknown) => Some(ConditionStatus::Unknown),
         (Detail::Rollup { .. }, Goal::Ready, _) => Some(ConditionStatus::False),
-        _ => condition(goal, group).map(|says| says.status),
+        _ => condition(goal, group).map(|statement| statement.status),
     }
 }
 
-/// Whether it is in vain to wait any longer. Of a component that has failed, the operator of another one may take care.
+/// A failed component may be repaired by the operator of another one, so a single one does not fail a Rollup.
 fn has_failed(group: &Group) -> bool {
     match group.detail {
         Detail::Application { .. } => group.counts.failed > 0,
@@ -196,115 +196,116 @@ fn in_short(duration: SignedDuration) -> String {
     }
 }
 
-/// What a member of a group is called.
-fn named(group: &Group, member: &Member) -> String {
-    in_full(&member.kind, &member.name, member.stands_for, &group.name.namespace)
-}
+const MAX_CAUSES: usize = 3;
 
-/// So many causes are told when it was in vain.
-const MOST_CAUSES: usize = 3;
-
-/// What holds up the members, a line each.
-pub fn because(group: &Group, sight: &Observation) -> Result<String> {
-    let (family, _) = family_of(group, sight, false)?;
+/// `cause: Pod/web-0: Unschedulable: …`, a line for each of the first causes below members.
+pub fn cause_lines(group: &Group, observation: &Observation) -> Result<String> {
+    let (tree, _) = read_tree(group, observation, false)?;
+    let names = ObjectNames::of_nodes(group, &tree);
     let mut text = String::new();
-    for cause in causes(&family).iter().filter(|cause| cause.blocks.is_some()).take(MOST_CAUSES) {
+    for cause in causes(&tree).iter().filter(|cause| cause.blocks.is_some()).take(MAX_CAUSES) {
         let more = if cause.more > 0 { format!(" (and {} more)", cause.more) } else { String::new() };
-        let node = cause.node;
-        let what = in_full(&node.kind, &node.name, node.stands_for, &group.name.namespace);
-        let says = format!("{what}{more}: {}", node.message);
-        let _ = writeln!(text, "because of {}", printable(&says));
+        let line = format!("cause: {}{more}{}", names.of_node(cause.node), after_colon(&cause.node.why()));
+        let _ = writeln!(text, "{}", printable(&line));
     }
     Ok(text)
 }
 
-/// The bars: one for the whole, one for each member that is not ready.
+/// Of a message, on a terminal.
+const MIN_MESSAGE: usize = 20;
+
+/// Of a name, on a terminal.
+const MIN_NAME: usize = 12;
+
+/// Progress bars: one for the group, one for each member that is not ready.
 pub fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
+    let fit = |line: String| screen.width.map_or(line.clone(), |width| cut(&line, width).into_owned());
     let seconds = elapsed.as_secs();
-    let counts = &group.counts;
-    let mut text = format!(
-        "{}  {}  {}/{} ready  {}:{:02}\n",
-        printable(&title(group)),
+    let head = format!(
+        "{}  {}  {} ready  {}:{:02}",
+        printable(&heading(&group.kind, &group.name)),
         bar(group.progress),
-        counts.ready,
-        counts.total,
+        ready(group),
         seconds / 60,
         seconds % 60,
     );
-    let waits: Vec<_> = group.members.iter().filter(|member| is_bad(member.state)).collect();
-    let name = |member: &Member| printable(&named(group, member)).into_owned();
-    let width = waits.iter().map(|member| columns(&name(member))).max().unwrap_or(0);
-    for member in &waits {
+    let mut text = fit(head) + "\n";
+    let names = ObjectNames::of_members(group);
+    let (waiting, healthy): (Vec<_>, Vec<_>) = group.members.iter().partition(|member| is_bad(member.state));
+    let bars: Vec<_> = waiting
+        .iter()
+        .map(|member| {
+            let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
+            // Operators report no progress in percent.
+            match member.operator {
+                Some(_) => format!("{:<11}", member.state.name()),
+                None => format!("{:<14}", bar(progress)),
+            }
+        })
+        .collect();
+    let around = 4 + 2 + bars.iter().map(|bar| columns(bar)).max().unwrap_or(0) + 2;
+    let widest = waiting.iter().map(|member| columns(&printable(&names.of_member(member)))).max();
+    let room = screen.width.map_or(usize::MAX, |all| all.saturating_sub(around + MIN_MESSAGE).max(MIN_NAME));
+    let width = widest.unwrap_or(0).min(room);
+    for (member, bar) in waiting.iter().zip(bars) {
         let state = Some(member.state);
-        let name = name(member);
-        let padding = " ".repeat(width - columns(&name));
-        let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
-        // Nobody says how far along a component of a Rollup is.
-        let bar = match member.operator {
-            Some(_) => format!("{:<11}", member.state.name()),
-            None => format!("{:<14}", bar(progress)),
-        };
-        let used = 2 + 2 + width + 2 + columns(&bar) + 2;
-        let says = printable(&member.message);
-        let says = screen
-            .width
-            .map_or(says.clone(), |all| cut(&says, all.saturating_sub(used).max(20)).into_owned().into());
+        let name = names.of_member(member);
+        let name = cut_middle(&printable(&name), width).into_owned();
+        let padding = " ".repeat(width.saturating_sub(columns(&name)));
+        let why = reason_and_message(member.state, &member.reason, &member.message);
+        let line = fit(format!("  {} {name}{padding}  {bar}  {}", sign(state), printable(&why)));
+        // The sign is coloured after the cut, which counts columns.
         let sign = sign(state).to_string();
-        let _ = writeln!(text, "  {} {name}{padding}  {bar}  {says}", screen.paint(&sign, style(state)));
+        let line = line.replacen(&sign, &screen.paint(&sign, style(state)), 1);
+        let _ = writeln!(text, "{line}");
     }
-    let fine = group.members.len() - waits.len();
-    if fine > 0 {
-        let _ = writeln!(
-            text,
-            "  {} {fine} {} fine",
-            screen.paint("✓", style(Some(State::Ready))),
-            if fine == 1 { "is" } else { "are" }
-        );
+    if !healthy.is_empty() {
+        let states = counts(healthy.iter().map(|member| member.state), |_| "");
+        let _ = writeln!(text, "  {} {states}", screen.paint("✓", style(Some(State::Ready))));
     }
     text
 }
 
-/// What was last said, where each change is a line.
+/// What was last printed, where each change is a line.
 #[derive(Default)]
 pub struct ProgressLog {
-    whole: String,
-    /// Each with its name.
+    group: String,
+    /// The name of each member, and its state, reason and message.
     members: BTreeMap<(GroupKind, NamespacedName), (String, String)>,
 }
 
 impl ProgressLog {
-    /// A line for whatever is not as it was.
+    /// A line for each change since the last call.
     pub fn changes(&mut self, group: &Group, now: Timestamp) -> Vec<String> {
         let time = now.strftime("%H:%M:%S");
-        let percent = group.progress.map(|progress| format!(" ({progress}%)")).unwrap_or_default();
+        let percent = |progress: Option<u8>| progress.map(|it| format!(" ({it}%)")).unwrap_or_default();
         let mut lines = Vec::new();
-        let whole = format!(
-            "{} is {}, {}/{} ready",
-            title(group),
-            group.state.name(),
-            group.counts.ready,
-            group.counts.total
-        );
-        if self.whole != whole {
-            lines.push(format!("{time} {}{percent}", printable(&whole)));
-            self.whole = whole;
+        let status =
+            format!("{}: {}, {} ready", heading(&group.kind, &group.name), group.state.name(), ready(group));
+        if self.group != status {
+            lines.push(format!("{time} {}{}", printable(&status), percent(group.progress)));
+            self.group = status;
         }
+        let names = ObjectNames::of_members(group);
         let mut members = BTreeMap::new();
         for member in &group.members {
             let key = (member.kind.clone(), member.name.clone());
-            let says = format!("{} {}: {}", member.state.name(), member.reason, member.message);
-            let name = named(group, member);
-            let before = self.members.get(&key).map(|(_, says)| says);
-            // What has been ready since the beginning is no news.
-            if before != Some(&says) && (before.is_some() || is_bad(member.state)) {
-                let state = format!("{} {}", sign(Some(member.state)), member.state.name());
-                let says = format!("{name} {state}: {}", member.message);
-                lines.push(format!("{time} {}{percent}", printable(&says)));
+            let status = format!("{} {}: {}", member.state.name(), member.reason, member.message);
+            let name = names.of_member(member);
+            let before = self.members.get(&key).map(|(_, status)| status);
+            // Members that are ready from the beginning have no line.
+            if before != Some(&status) && (before.is_some() || is_bad(member.state)) {
+                let why = reason_and_message(member.state, &member.reason, &member.message);
+                let line = format!("{name}: {}{}", member.state.name(), after_colon(&why));
+                // Operators report no progress in percent.
+                let is_rolling_out = member.state == State::InProgress && member.operator.is_none();
+                let progress = Some(member.progress).filter(|_| is_rolling_out);
+                lines.push(format!("{time} {}{}", printable(&line), percent(progress)));
             }
-            members.insert(key, (name, says));
+            members.insert(key, (name, status));
         }
         for (_, (name, _)) in self.members.iter().filter(|(key, _)| !members.contains_key(key)) {
-            lines.push(format!("{time} {} is gone", printable(name)));
+            lines.push(format!("{time} {}: deleted", printable(name)));
         }
         self.members = members;
         lines

@@ -1,6 +1,6 @@
-//! To which Application an object belongs, and of which Rollups it is a component.
+//! `bellwether whose`: the Applications and Rollups that an object belongs to.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 use bellwether_api::APPLICATION_ANNOTATION;
@@ -12,186 +12,204 @@ use bellwether_terminal::{Screen, printable, wrap};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::observe::{Location, Observation};
+use crate::{
+    observe::{Location, Observation},
+    shell::program,
+    status::heading,
+};
 
-/// What was found out about an object.
+/// The groups of an object, and how it belongs to them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectOwners {
-    kind: String,
+    #[serde(flatten)]
+    kind: GroupKindFields,
+    #[serde(skip_serializing_if = "String::is_empty")]
     namespace: String,
     name: String,
-    /// How far the way from the object to its Application led.
-    step: OwnerStep,
-    /// The Application that its annotation names.
+    /// How the object relates to the Application of its annotation.
+    reason: OwnerReason,
+    /// The value of the annotation `kubernetes.io/application`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    annotation: Option<String>,
-    /// The Application whose health check it is.
+    application_annotation: Option<String>,
+    /// The Application whose health check Pod it is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    checks: Option<String>,
-    /// The Applications that count it.
-    counted_by: Vec<CountingApplication>,
-    /// The Rollups that it is a component of.
+    health_check_of: Option<String>,
+    applications: Vec<ApplicationOf>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    component_of: Vec<Rollup>,
-    /// What owns it and is counted.
+    rollups: Vec<RollupOf>,
+    /// An owner of an object that belongs to no group itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    through: Option<ViaOwner>,
+    via_owner: Option<ViaOwner>,
 }
 
-/// An Application that counts an object.
 #[derive(Serialize)]
-struct CountingApplication {
+struct GroupKindFields {
+    group: String,
     kind: String,
+}
+
+impl From<&GroupKind> for GroupKindFields {
+    fn from(kind: &GroupKind) -> Self {
+        Self { group: kind.group.to_string(), kind: kind.kind.to_string() }
+    }
+}
+
+/// An Application that an object is a member of.
+#[derive(Serialize)]
+struct ApplicationOf {
+    #[serde(flatten)]
+    kind: GroupKindFields,
     name: String,
-    /// Whether it owns it.
-    owns: bool,
+    /// Whether the object has an owner reference to it.
+    owner: bool,
+    /// `Application shop/checkout`
+    #[serde(skip)]
+    heading: String,
     #[serde(skip)]
     is_own_api: bool,
 }
 
-/// Applications of other APIs name theirs.
-impl fmt::Display for CountingApplication {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        if self.is_own_api { Ok(()) } else { write!(f, " ({})", self.kind) }
-    }
-}
-
 /// A Rollup that an object is a component of.
 #[derive(Serialize)]
-struct Rollup {
+#[serde(rename_all = "camelCase")]
+struct RollupOf {
     name: String,
-    by: ComponentMatch,
+    matched_by: ComponentMatch,
 }
 
-/// How a Rollup says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum ComponentMatch {
     Name,
     Selector,
 }
 
-/// An object that owns the one in question, itself or through others, and that groups count.
+/// The nearest owner that belongs to a group.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ViaOwner {
-    kind: String,
+    #[serde(flatten)]
+    kind: GroupKindFields,
     name: String,
-    counted_by: Vec<CountingApplication>,
+    applications: Vec<ApplicationOf>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    component_of: Vec<Rollup>,
+    rollups: Vec<RollupOf>,
 }
 
-/// Where the way from an object to its Application ended.
+/// How an object relates to the Application that its annotation names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-enum OwnerStep {
-    /// The object has no annotation: nobody was given it.
+enum OwnerReason {
+    /// The object has no annotation.
     NotAnnotated,
-    /// It is the Pod of an Application's health check.
+    /// It is the health check Pod of an Application.
     HealthCheck,
-    /// There is no Application of that name, not yet or not any more.
-    ApplicationAbsent,
-    /// Whether there is one could not be read.
+    ApplicationNotFound,
+    /// Applications could not be read.
     ApplicationUnknown,
-    /// The labels do not match the selector: it is an orphan.
-    LabelsDoNotMatch,
-    /// The Application does not speak of its kind.
-    KindNotCounted,
-    /// It is a member that is not owned yet.
+    SelectorMismatch,
+    /// The Application does not name the kind in its spec.
+    KindNotIncluded,
     NotYetOwned,
-    /// It is a member, and its Application owns nothing.
-    Member,
-    /// It is a member and owned.
+    /// It is a member of an Application that observes only.
+    NotOwned,
     Owned,
 }
 
-/// What was found out about an object, and what could not be.
 pub struct WhoseAnswer {
-    pub found: ObjectOwners,
-    /// What is to be said where no group has anything to do with it.
-    pub denial: Option<String>,
-    /// What could not be read, a sentence each.
+    pub owners: ObjectOwners,
+    /// A sentence for an object that belongs to no group, as far as could be read.
+    pub conclusion: Option<String>,
+    /// What could not be read.
     pub problems: Vec<String>,
 }
 
-/// Finds the groups that count an object, which a person calls `deploy/web`. It must be there.
-pub fn ask(place: &Location, now: Timestamp, object: &str) -> Result<WhoseAnswer> {
+/// Finds the groups of an object, such as `deploy/web`. The object must exist.
+pub fn find_owners(location: &Location, now: Timestamp, object: &str) -> Result<WhoseAnswer> {
     let own = ["Application", "HealthRule", "Rollup"].map(GroupKind::own);
     let own: Vec<_> = own.into_iter().chain([Dialect::AppK8sIo.kind()]).collect();
-    let sight = Observation::glimpse(place, now, &own)?;
-    let (kind, name) = sight.object_named(object)?;
-    let facts = look(&sight, &kind, &name)?;
-    let facts =
-        facts.with_context(|| format!("there is no {kind} {:?} {}", &*name.name, sight.whereabouts()))?;
-    let mut problems = sight.remarks.problems.clone();
-    let claims = sight.claims(&kind, &name, &facts);
-    let mut found = find(&kind, &name, &facts, &claims, problems.is_empty());
-    let mut is_hidden = false;
-    if found.is_nobodys() {
-        match look_above(&sight, &name.namespace, facts) {
-            OwnerChain::Counted(through) => found.through = Some(through),
-            OwnerChain::Hidden(why) => {
-                problems.push(why);
-                is_hidden = true;
+    let observation = Observation::read_own_kinds(location, now, &own)?;
+    let (kind, name) = observation.object_named(object)?;
+    let facts = read_facts(&observation, &kind, &name)?;
+    let facts = facts.with_context(|| observation.not_found(&kind, &name))?;
+    let mut problems = observation.notes.problems.clone();
+    let claims = observation.claims(&kind, &name, &facts);
+    let mut owners = owners_by_claims(&kind, &name, &facts, &claims, problems.is_empty());
+    let mut has_unreadable_owner = false;
+    if owners.is_empty() {
+        match find_above(&observation, &name.namespace, facts) {
+            OwnerChain::Member(via) => owners.via_owner = Some(via),
+            OwnerChain::Unreadable(error) => {
+                problems.push(error);
+                has_unreadable_owner = true;
             }
-            OwnerChain::Nobody => {}
+            OwnerChain::NotFound => {}
         }
     }
-    // What could not be read is no reason to deny anything.
-    let denial = match &*name.namespace {
-        _ if is_hidden => Some("Of what owns it further up, nobody can tell.".to_owned()),
-        _ if !found.is_nobodys() || !problems.is_empty() => None,
-        "" => Some(format!("No Application {} counts it.", sight.whereabouts())),
-        _ => Some("No Application counts it.".to_owned()),
+    let conclusion = owners.is_empty().then(|| {
+        let object = format!("{}/{}", kind.kind, name.name);
+        if has_unreadable_owner {
+            return format!("cannot tell which group {object} belongs to: its owner cannot be read");
+        }
+        if !problems.is_empty() {
+            return format!("cannot tell which group {object} belongs to: not all groups can be read");
+        }
+        let place = match &*name.namespace {
+            "" => String::new(),
+            namespace => format!(" in namespace {namespace}"),
+        };
+        // Applications were read from one place only.
+        let applications = match &*name.namespace {
+            "" => format!("any Application {}", observation.whereabouts()),
+            _ => "any Application".to_owned(),
+        };
+        let rollups = if observation.notes.no_rollups.is_none() { ", nor of any Rollup" } else { "" };
+        format!("{object}{place} is not a member of {applications}{rollups}")
+    });
+    Ok(WhoseAnswer { owners, conclusion, problems })
+}
+
+fn read_facts(observation: &Observation, kind: &GroupKind, name: &NamespacedName) -> Result<Option<Facts>> {
+    let lens = observation.lens(kind);
+    let facts = |object: &Object<'_>| {
+        lens.look(object, LookContext { now: observation.now, has_status: None }).1.facts
     };
-    Ok(WhoseAnswer { found, denial, problems })
+    observation.with(kind, name, &facts)
 }
 
-fn look(sight: &Observation, kind: &GroupKind, name: &NamespacedName) -> Result<Option<Facts>> {
-    let lens = sight.lens(kind);
-    let look =
-        |object: &Object<'_>| lens.look(object, LookContext { now: sight.now, has_status: None }).1.facts;
-    sight.with(kind, name, &look)
-}
+/// Owner references may form a cycle.
+const MAX_OWNERS: usize = 8;
 
-/// So far up the owners of an object are followed.
-const MOST_OWNERS: usize = 8;
-
-/// What there is above an object.
 enum OwnerChain {
-    /// The first of those that own it, and own its owners, that a group counts.
-    Counted(ViaOwner),
-    /// Nobody whom a group counts.
-    Nobody,
-    /// Somebody who cannot be read, and why.
-    Hidden(String),
+    Member(ViaOwner),
+    NotFound,
+    /// The error of the owner that could not be read.
+    Unreadable(String),
 }
 
-fn look_above(sight: &Observation, namespace: &str, mut facts: Facts) -> OwnerChain {
-    for _ in 0..MOST_OWNERS {
-        let is_managing = |owner: &&Owner| owner.controller == Some(true);
-        let Some(owner) = facts.owners.iter().find(is_managing).or(facts.owners.first()) else { break };
+fn find_above(observation: &Observation, namespace: &str, mut facts: Facts) -> OwnerChain {
+    for _ in 0..MAX_OWNERS {
+        let is_controller = |owner: &&Owner| owner.controller == Some(true);
+        let Some(owner) = facts.owners.iter().find(is_controller).or(facts.owners.first()) else { break };
         let kind = kind_of(owner);
-        let name = sight.name_of(&kind, namespace, &owner.name);
-        let above = match look(sight, &kind, &name) {
+        let name = observation.name_of(&kind, namespace, &owner.name);
+        let above = match read_facts(observation, &kind, &name) {
             Ok(Some(above)) => above,
             Ok(None) => break,
-            Err(error) => return OwnerChain::Hidden(format!("{error:#}")),
+            Err(error) => return OwnerChain::Unreadable(format!("{error:#}")),
         };
-        let claims = sight.claims(&kind, &name, &above);
-        let (counted_by, component_of) = (counted_by(&claims), component_of(&claims));
-        if !counted_by.is_empty() || !component_of.is_empty() {
-            return OwnerChain::Counted(ViaOwner {
-                kind: kind.to_string(),
+        let claims = observation.claims(&kind, &name, &above);
+        let (applications, rollups) = (applications(&claims), rollups(&claims));
+        if !applications.is_empty() || !rollups.is_empty() {
+            return OwnerChain::Member(ViaOwner {
+                kind: (&kind).into(),
                 name: name.name.to_string(),
-                counted_by,
-                component_of,
+                applications,
+                rollups,
             });
         }
         facts = above;
     }
-    OwnerChain::Nobody
+    OwnerChain::NotFound
 }
 
 fn kind_of(owner: &Owner) -> GroupKind {
@@ -199,171 +217,154 @@ fn kind_of(owner: &Owner) -> GroupKind {
     GroupKind::new(group, &owner.kind)
 }
 
-/// The Applications that count an object.
-fn counted_by(claims: &[Claim]) -> Vec<CountingApplication> {
-    let counts =
+fn applications(claims: &[Claim]) -> Vec<ApplicationOf> {
+    let is_member =
         |claim: &&Claim| matches!(claim.relation, Relation::Counts | Relation::OwnerToBe | Relation::Owner);
-    let told = |claim: &Claim| CountingApplication {
-        kind: claim.kind.to_string(),
+    let application = |claim: &Claim| ApplicationOf {
+        kind: (&claim.kind).into(),
         name: claim.group.name.to_string(),
-        owns: claim.relation == Relation::Owner,
+        owner: claim.relation == Relation::Owner,
+        heading: heading(&claim.kind, &claim.group),
         is_own_api: claim.kind.is_own(),
     };
-    claims.iter().filter(counts).map(told).collect()
+    claims.iter().filter(is_member).map(application).collect()
 }
 
-/// The Rollups that an object is a component of.
-fn component_of(claims: &[Claim]) -> Vec<Rollup> {
-    let told = |claim: &Claim| {
-        let by = match claim.relation {
+fn rollups(claims: &[Claim]) -> Vec<RollupOf> {
+    let rollup = |claim: &Claim| {
+        let matched_by = match claim.relation {
             Relation::Names => ComponentMatch::Name,
             Relation::Selects => ComponentMatch::Selector,
             _ => return None,
         };
-        Some(Rollup { name: claim.group.name.to_string(), by })
+        Some(RollupOf { name: claim.group.name.to_string(), matched_by })
     };
-    claims.iter().filter_map(told).collect()
+    claims.iter().filter_map(rollup).collect()
 }
 
-/// The Application whose health check a Pod is.
-fn checks(kind: &GroupKind, facts: &Facts) -> Option<String> {
+/// The Application whose health check Pod an object is.
+fn health_check_of(kind: &GroupKind, facts: &Facts) -> Option<String> {
     let is_check = *kind == GroupKind::pod() && facts.labels.get(HEALTH_CHECK_LABEL).is_some();
     let mut owners = facts.owners.iter().filter(|_| is_check);
     owners.find(|owner| kind_of(owner) == Dialect::Bellwether.kind()).map(|owner| owner.name.to_string())
 }
 
-fn find(
+fn owners_by_claims(
     kind: &GroupKind,
     name: &NamespacedName,
     facts: &Facts,
     claims: &[Claim],
     all_read: bool,
 ) -> ObjectOwners {
-    let checks = checks(kind, facts);
-    let named = facts.application.as_deref();
-    let is_named =
-        |claim: &&Claim| claim.kind == Dialect::Bellwether.kind() && Some(&*claim.group.name) == named;
-    let claim = claims.iter().find(is_named);
-    let step = match (named, claim.map(|claim| claim.relation)) {
-        _ if checks.is_some() => OwnerStep::HealthCheck,
-        (None, _) => OwnerStep::NotAnnotated,
-        (Some(_), None) if all_read => OwnerStep::ApplicationAbsent,
-        (Some(_), None) => OwnerStep::ApplicationUnknown,
-        (_, Some(Relation::NotSelected | Relation::NotAMember)) => OwnerStep::LabelsDoNotMatch,
-        // Of an Application there are no others.
-        (_, Some(Relation::OtherKinds | Relation::Names | Relation::Selects)) => OwnerStep::KindNotCounted,
-        (_, Some(Relation::OwnerToBe)) => OwnerStep::NotYetOwned,
-        (_, Some(Relation::Counts)) => OwnerStep::Member,
-        (_, Some(Relation::Owner)) => OwnerStep::Owned,
+    let health_check_of = health_check_of(kind, facts);
+    let annotation = facts.application.as_deref();
+    let is_annotated =
+        |claim: &&Claim| claim.kind == Dialect::Bellwether.kind() && Some(&*claim.group.name) == annotation;
+    let claim = claims.iter().find(is_annotated);
+    let reason = match (annotation, claim.map(|claim| claim.relation)) {
+        _ if health_check_of.is_some() => OwnerReason::HealthCheck,
+        (None, _) => OwnerReason::NotAnnotated,
+        (Some(_), None) if all_read => OwnerReason::ApplicationNotFound,
+        (Some(_), None) => OwnerReason::ApplicationUnknown,
+        (_, Some(Relation::NotSelected | Relation::NotAMember)) => OwnerReason::SelectorMismatch,
+        // Only Rollups have the relations Names and Selects.
+        (_, Some(Relation::OtherKinds | Relation::Names | Relation::Selects)) => OwnerReason::KindNotIncluded,
+        (_, Some(Relation::OwnerToBe)) => OwnerReason::NotYetOwned,
+        (_, Some(Relation::Counts)) => OwnerReason::NotOwned,
+        (_, Some(Relation::Owner)) => OwnerReason::Owned,
     };
     ObjectOwners {
-        kind: kind.to_string(),
+        kind: kind.into(),
         namespace: name.namespace.to_string(),
         name: name.name.to_string(),
-        step,
-        annotation: named.map(str::to_owned),
-        checks,
-        counted_by: counted_by(claims),
-        component_of: component_of(claims),
-        through: None,
+        reason,
+        application_annotation: annotation.map(str::to_owned),
+        health_check_of,
+        applications: applications(claims),
+        rollups: rollups(claims),
+        via_owner: None,
     }
 }
 
 impl ObjectOwners {
-    /// Whether no group has anything to do with it, as far as is known.
-    pub fn is_nobodys(&self) -> bool {
-        let is_counted = !self.counted_by.is_empty() || !self.component_of.is_empty();
-        !is_counted && self.through.is_none() && self.checks.is_none()
+    /// Whether the object belongs to no group, as far as could be read.
+    pub fn is_empty(&self) -> bool {
+        let is_member = !self.applications.is_empty() || !self.rollups.is_empty();
+        !is_member && self.via_owner.is_none() && self.health_check_of.is_none()
     }
 
-    /// In words, for a person.
-    pub fn told(&self, denial: Option<&str>, screen: Screen) -> String {
-        let object = format!("{} {}", self.kind, NamespacedName::new(&self.namespace, &self.name));
-        let application = self.checks.as_deref().or(self.annotation.as_deref()).unwrap_or_default();
-        let (is, way_out) = match self.step {
-            OwnerStep::NotAnnotated => (
-                format!("was handed over to no Application: it has no annotation {APPLICATION_ANNOTATION}."),
-                String::new(),
-            ),
-            OwnerStep::HealthCheck => (
-                format!("is the health check of Application {application}, and is deleted with it."),
-                String::new(),
-            ),
-            OwnerStep::ApplicationUnknown => (
-                format!("was handed over to Application {application}, of which nothing could be read."),
-                String::new(),
-            ),
-            OwnerStep::ApplicationAbsent => (
-                format!("was handed over to Application {application}, which is not there."),
-                "It was deleted, or is not created yet.".to_owned(),
-            ),
-            OwnerStep::LabelsDoNotMatch => (
-                format!(
-                    "is an orphan: its annotation names Application {application}, whose selector its labels do not match."
-                ),
-                format!("Label it as {application} selects, or take the annotation away."),
-            ),
-            OwnerStep::KindNotCounted => (
-                format!(
-                    "was handed over to Application {application}, which does not count objects of its kind."
-                ),
-                format!("Name the kind in components or componentKinds of {application}."),
-            ),
-            OwnerStep::NotYetOwned => (
-                format!("is a member of Application {application}, which does not own it yet."),
-                "A controller that runs sets that in a moment: bellwether controller.".to_owned(),
-            ),
-            OwnerStep::Member => {
-                (format!("is a member of Application {application}, which owns nothing."), String::new())
-            }
-            OwnerStep::Owned => {
-                (format!("is a member of Application {application}, and is deleted with it."), String::new())
-            }
-        };
+    /// The answer first, then the details.
+    pub fn text(&self, conclusion: Option<&str>, screen: Screen) -> String {
         let mut text = String::new();
-        for line in wrap(&printable(&format!("{object} {is} {way_out}")), screen.page()) {
-            let _ = writeln!(text, "{line}");
+        for answer in conclusion.map(str::to_owned).into_iter().chain(self.groups()) {
+            for line in wrap(&printable(&answer), screen.page()) {
+                let _ = writeln!(text, "{line}");
+            }
         }
-        let is_told =
-            |one: &&CountingApplication| one.is_own_api && Some(&*one.name) == self.annotation.as_deref();
-        let others = self.counted_by.iter().filter(|one| !is_told(one));
-        let (owners, others): (Vec<_>, Vec<_>) = others.partition(|one| one.owns);
-        if !others.is_empty() {
-            say(&mut text, &format!("By its labels it is counted by {}.", listed(&others)));
-        }
-        if !owners.is_empty() {
-            say(&mut text, &format!("It is a member of {}, and is deleted with it.", listed(&owners)));
-        }
-        for Rollup { name, by } in &self.component_of {
-            let how = match by {
-                ComponentMatch::Name => "names it",
-                ComponentMatch::Selector => "selects it by its labels",
-            };
-            say(&mut text, &format!("It is a component of Rollup {name}, which {how}."));
-        }
-        if let Some(ViaOwner { kind, name, counted_by, component_of }) = &self.through {
-            let members: Vec<_> = counted_by.iter().collect();
-            let rollups: Vec<_> = component_of.iter().map(|rollup| &*rollup.name).collect();
-            let member = (!members.is_empty()).then(|| format!("a member of {}", listed(&members)));
-            let component = match &*rollups {
-                [] => None,
-                [one] => Some(format!("a component of Rollup {one}")),
-                several => Some(format!("a component of the Rollups {}", several.join(", "))),
-            };
-            let is: Vec<_> = member.into_iter().chain(component).collect();
-            say(&mut text, &format!("But it is owned through {kind} {name}, {}.", is.join(" and ")));
-        }
-        if let Some(denial) = denial {
-            say(&mut text, denial);
+        for detail in self.details() {
+            // Not wrapped: a detail may end in a command.
+            let _ = writeln!(text, "  {}", printable(&detail));
         }
         text
     }
-}
 
-fn say(text: &mut String, sentence: &str) {
-    let _ = writeln!(text, "{}", printable(sentence));
-}
+    /// A sentence for each group that the object belongs to.
+    fn groups(&self) -> Vec<String> {
+        let object = format!("{}/{}", self.kind.kind, self.name);
+        let mut sentences = Vec::new();
+        if let Some(application) = &self.health_check_of {
+            let name = NamespacedName::new(&self.namespace, application);
+            sentences.push(format!("{object} belongs to Application {name} (health check)"));
+        }
+        let applications = self.applications.iter().map(|application| &application.heading);
+        sentences.extend(applications.map(|heading| format!("{object} belongs to {heading}")));
+        for RollupOf { name, matched_by } in &self.rollups {
+            let how = match matched_by {
+                ComponentMatch::Name => "named component",
+                ComponentMatch::Selector => "component matched by selector",
+            };
+            sentences.push(format!("{object} belongs to Rollup {name} ({how})"));
+        }
+        if let Some(ViaOwner { kind, name, applications, rollups }) = &self.via_owner {
+            let applications = applications.iter().map(|application| application.heading.clone());
+            let groups = applications.chain(rollups.iter().map(|rollup| format!("Rollup {}", rollup.name)));
+            sentences.extend(
+                groups.map(|group| format!("{object} belongs to {group} (via {}/{name})", kind.kind)),
+            );
+        }
+        sentences
+    }
 
-fn listed(applications: &[&CountingApplication]) -> String {
-    applications.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    fn details(&self) -> Vec<String> {
+        let named = self.application_annotation.as_deref().unwrap_or_default();
+        let annotation = format!("annotation {APPLICATION_ANNOTATION} names Application {named}");
+        let deleted = |owner: &str| format!("owned: deleted together with {owner}");
+        let mut details = Vec::new();
+        details.extend(self.applications.iter().filter(|it| it.owner).map(|it| deleted(&it.heading)));
+        match self.reason {
+            OwnerReason::NotAnnotated if self.applications.iter().any(|it| it.is_own_api) => {
+                details.push(format!("not owned: no annotation {APPLICATION_ANNOTATION}"));
+            }
+            OwnerReason::NotAnnotated | OwnerReason::Owned => {}
+            OwnerReason::HealthCheck => details.push(deleted("the Application")),
+            OwnerReason::ApplicationNotFound => details.push(format!("{annotation}: not found")),
+            OwnerReason::ApplicationUnknown => details.push(format!("{annotation}: cannot be read")),
+            OwnerReason::SelectorMismatch => {
+                details.push(format!("{annotation}, but the labels do not match its selector"));
+                details.push("Add the labels, or remove the annotation".to_owned());
+            }
+            OwnerReason::KindNotIncluded => {
+                details.push(format!("{annotation}, which does not include kind {}", self.kind.kind));
+                details.push("Add the kind to spec.components or spec.componentKinds".to_owned());
+            }
+            OwnerReason::NotYetOwned => details.push(format!(
+                "not owned yet: no controller is running (start one with: {} controller)",
+                program()
+            )),
+            OwnerReason::NotOwned => {
+                details.push("not owned: spec.ownership of the Application is Observe".to_owned())
+            }
+        }
+        details
+    }
 }

@@ -1,7 +1,7 @@
-//! A plan, carried out: all of it, or nothing.
+//! Makes the changes of a plan: all of them, or none.
 //!
-//! The Application comes last. Whatever fails before it, nothing owns anything yet, and what was done to objects can be
-//! undone without anybody having acted on it.
+//! The Application is created last. Until then, no controller acts on the labels and annotations, so that they can be
+//! removed again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,31 +10,28 @@ use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use super::{
-    plan::{Mark, MarkTarget, Marks, ObjectChange, Plan},
+    plan::{APPLICATIONS, Metadata, MetadataChange, MetadataField, ObjectChange, Plan},
     problem::Problem,
-    server::{Mode, Server, ServerFailure, pause},
+    server::{Mode, Server, ServerFailure, backoff},
 };
 
-/// How often a change is tried: others may write to the same object at the same moment, and servers be away for one.
-const TRIES: u32 = 5;
+/// Attempts at a change, because of conflicts and short outages.
+const ATTEMPTS: u32 = 5;
 
-/// How it ended, if not well.
 #[derive(Debug)]
 pub(super) struct AdoptError {
-    /// What failed.
     pub(super) why: String,
-    /// How many changes were undone.
-    pub(super) count: usize,
-    /// What could not be undone, and how to do it by hand.
-    pub(super) left: Vec<String>,
-    /// Whether it was somebody's wish.
+    /// The number of changes that were undone.
+    pub(super) undone: usize,
+    /// A sentence for each change that could not be undone, with the commands that undo it.
+    pub(super) not_undone: Vec<String>,
+    /// A signal ended it.
     pub(super) interrupted: bool,
 }
 
-/// A change that was not made.
 struct FailedChange {
     why: String,
-    /// Whether it may have been made all the same.
+    /// The change may have been made: no response came.
     in_doubt: bool,
 }
 
@@ -44,40 +41,39 @@ impl FailedChange {
     }
 }
 
-/// Asks the API server whether it would do all of it, without doing it.
-pub(super) async fn try_out(server: &Server<'_>, plan: &Plan) -> Vec<Problem> {
+/// Sends all changes to the API server as dry runs.
+pub(super) async fn dry_run(server: &Server<'_>, plan: &Plan) -> Vec<Problem> {
     let mut problems = Vec::new();
     for step in plan.steps.iter().filter(|step| !step.changes.is_empty()) {
-        // The version may be another by the time that it is done for real; the object may not.
-        let patch = step.patch(&json!({ "uid": step.marks.uid }));
-        let tried = server.patch(&step.object, &patch, Mode::DryRun).await;
-        problems.extend(objection(tried, &step.object.to_string(), "changed"));
+        // The resourceVersion may change until the real patch, the UID may not.
+        let patch = step.patch(&json!({ "uid": step.metadata.uid }));
+        let result = server.patch(&step.object, &patch, Mode::DryRun).await;
+        problems.extend(dry_run_problem(result, &format!("change {}", step.object)));
     }
     if plan.creates {
-        let tried = server.create(&plan.application, &plan.manifest, Mode::DryRun).await;
-        let what = format!("Application {:?}", &*plan.application.name);
-        problems.extend(objection(tried, &what, "created"));
+        let result = server.create(&plan.application, &plan.manifest, Mode::DryRun).await;
+        problems
+            .extend(dry_run_problem(result, &format!("create Application {:?}", &*plan.application.name)));
     }
     problems
 }
 
-/// What speaks against a change that was tried out.
-fn objection(tried: Result<(), ServerFailure>, what: &str, done: &str) -> Option<Problem> {
-    let why = match tried.err()? {
-        // A webhook that cannot be tried says nothing about the change; if it refuses it for real, all of it is undone.
-        ServerFailure::Untried => return None,
-        ServerFailure::Absent => "it is not there any more: try again".to_owned(),
-        ServerFailure::Exists => "somebody else has created it in the meantime: try again".to_owned(),
-        ServerFailure::Conflict => "somebody else changes it at this moment: try again".to_owned(),
+fn dry_run_problem(result: Result<(), ServerFailure>, change: &str) -> Option<Problem> {
+    let why = match result.err()? {
+        // If the webhook refuses the real change, all changes are undone.
+        ServerFailure::DryRunUnsupported => return None,
+        ServerFailure::Absent => "not found. Try again".to_owned(),
+        ServerFailure::Exists => "another client has created it. Try again".to_owned(),
+        ServerFailure::Conflict => "another client is changing it. Try again".to_owned(),
         ServerFailure::Refused(why) | ServerFailure::Unclear(why) => why,
     };
-    Some(Problem::refusal(format!("{what} cannot be {done}: {why}")))
+    Some(Problem::refusal(format!("cannot {change}: {why}")))
 }
 
-/// Does all of it; if that fails, or somebody wants it to stop, undoes what was done.
+/// Makes all changes. After a failure or a signal, undoes those that were made.
 pub(super) async fn carry_out(server: &Server<'_>, plan: &Plan, stop: &AtomicBool) -> Result<(), AdoptError> {
     let mut done = Vec::new();
-    let mut missed = None;
+    let mut failed = None;
     for step in plan.steps.iter().filter(|step| !step.changes.is_empty()) {
         if stop.load(Ordering::Relaxed) {
             break;
@@ -88,62 +84,57 @@ pub(super) async fn carry_out(server: &Server<'_>, plan: &Plan, stop: &AtomicBoo
                 if error.in_doubt {
                     done.push(step);
                 }
-                missed = Some(FailedChange {
-                    why: format!("{} was not changed: {}", step.object, error.why),
-                    ..error
-                });
+                let why = format!("cannot change {}: {}", step.object, error.why);
+                failed = Some(FailedChange { why, ..error });
                 break;
             }
         }
     }
-    let interrupted = stop.load(Ordering::Relaxed) && missed.is_none();
+    let interrupted = stop.load(Ordering::Relaxed) && failed.is_none();
     let mut created_in_doubt = false;
-    if missed.is_none() && !interrupted {
+    if failed.is_none() && !interrupted {
         match create(server, plan).await {
             Ok(()) => return Ok(()),
             Err(error) => {
                 created_in_doubt = error.in_doubt;
-                let why = format!("Application {:?} was not created: {}", &*plan.application.name, error.why);
-                missed = Some(FailedChange { why, ..error });
+                let why = format!("cannot create Application {:?}: {}", &*plan.application.name, error.why);
+                failed = Some(FailedChange { why, ..error });
             }
         }
     }
-    let (count, mut left) = undo(server, &done).await;
-    // Only now that nothing is annotated for it any more: an Application takes what it owns with it.
+    let (undone, mut not_undone) = undo(server, &done).await;
+    // After the annotations are removed: deleting an Application deletes the objects that it owns.
     if created_in_doubt {
-        left.extend(take_back(server, plan).await);
+        not_undone.extend(delete_created(server, plan).await);
     }
-    let why = missed.map_or_else(|| "it was interrupted".to_owned(), |missed| missed.why);
-    Err(AdoptError { why, count, left, interrupted })
+    let why = failed.map_or_else(|| "interrupted".to_owned(), |failed| failed.why);
+    Err(AdoptError { why, undone, not_undone, interrupted })
 }
 
-/// Creates the Application.
 async fn create(server: &Server<'_>, plan: &Plan) -> Result<(), FailedChange> {
     if !plan.creates {
         return Ok(());
     }
     let mut last = FailedChange::certainly("");
-    for again in 0..TRIES {
-        if again > 0 {
-            sleep(pause(again)).await;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            sleep(backoff(attempt)).await;
         }
         match server.create(&plan.application, &plan.manifest, Mode::Real).await {
             Ok(()) => return Ok(()),
-            // That may have been us, if an answer was lost; and if it was not, it is the same.
+            // An earlier attempt may have created it, and its response was lost.
             Err(ServerFailure::Exists) => match server.application(&plan.application).await {
                 Ok(existing)
-                    if !existing.is_deleted
-                        && existing.spec.as_ref().is_some_and(|spec| plan.is_named_by(spec)) =>
+                    if !existing.is_deleting
+                        && existing.spec.as_ref().is_some_and(|spec| plan.equals(spec)) =>
                 {
                     return Ok(());
                 }
                 Ok(_) => {
-                    return Err(FailedChange::certainly(
-                        "somebody else has created another one of this name",
-                    ));
+                    return Err(FailedChange::certainly("another client has created one of this name"));
                 }
                 Err(ServerFailure::Absent) => {
-                    last.why = String::from("somebody else creates and deletes it");
+                    last.why = String::from("another client creates and deletes it");
                 }
                 Err(failure) => last = FailedChange { why: words(failure), in_doubt: true },
             },
@@ -154,72 +145,72 @@ async fn create(server: &Server<'_>, plan: &Plan) -> Result<(), FailedChange> {
     Err(last)
 }
 
-/// Looks whether the Application is there after all, and deletes it, without what it may own. Says what is left to do.
-async fn take_back(server: &Server<'_>, plan: &Plan) -> Option<String> {
+/// Deletes the Application if it was created without a response. Returns a sentence if that fails.
+async fn delete_created(server: &Server<'_>, plan: &Plan) -> Option<String> {
     let NamespacedName { namespace, name } = &plan.application;
-    let by_hand = |what: &str, why: &str| {
+    let by_hand = |state: &str, why: &str| {
         format!(
-            "{what} ({why}): look with kubectl get application/{name} -n {namespace}, and delete it with kubectl delete \
-             application/{name} -n {namespace} --cascade=orphan"
+            "{state}: {why}. Check with: kubectl get {APPLICATIONS}/{name} -n {namespace}; delete with: kubectl delete \
+             {APPLICATIONS}/{name} -n {namespace} --cascade=orphan"
         )
     };
-    let unknown = format!("whether Application {name:?} was created is not known");
+    let unknown = format!("unknown whether Application {name:?} was created");
     match server.application(&plan.application).await {
         Err(ServerFailure::Absent) => None,
         Err(failure) => Some(by_hand(&unknown, &words(failure))),
-        Ok(existing) if !existing.spec.as_ref().is_some_and(|spec| plan.is_named_by(spec)) => None,
+        Ok(existing) if !existing.spec.as_ref().is_some_and(|spec| plan.equals(spec)) => None,
         Ok(existing) => match server.delete_alone(&plan.application, &existing.uid).await {
             Ok(()) | Err(ServerFailure::Absent | ServerFailure::Conflict) => None,
             Err(failure) => {
-                let there = format!("Application {name:?} was created, and cannot be deleted");
-                Some(by_hand(&there, &words(failure)))
+                let created = format!("Application {name:?} was created and cannot be deleted");
+                Some(by_hand(&created, &words(failure)))
             }
         },
     }
 }
 
-/// Undoes what was done, the last first. Gives back how much was, and what is left to do by hand.
+/// Undoes changes, the last first. Returns how many, and a sentence for each that could not be undone.
 async fn undo(server: &Server<'_>, done: &[&ObjectChange]) -> (usize, Vec<String>) {
-    let mut left = Vec::new();
-    let mut count = 0;
-    let mut tries = TRIES;
+    let mut not_undone = Vec::new();
+    let mut undone = 0;
+    let mut attempts = ATTEMPTS;
     for step in done.iter().rev() {
-        match step.undo(server, tries).await {
-            Ok(()) => count += 1,
+        match step.undo(server, attempts).await {
+            Ok(()) => undone += 1,
             Err(why) => {
-                // Who does not answer for one is not waited for as long for the others.
-                tries = 1;
-                left.push(format!(
-                    "{} could not be put back ({why}): do it with {}",
+                // The API server is probably down. Do not wait as long for the other objects.
+                attempts = 1;
+                not_undone.push(format!(
+                    "cannot undo the change of {}: {why}. Run: {}",
                     step.object,
-                    step.undone_by_hand()
+                    step.undo_commands()
                 ));
             }
         }
     }
-    (count, left)
+    (undone, not_undone)
 }
 
 fn words(failure: ServerFailure) -> String {
     match failure {
-        ServerFailure::Absent => "it is gone".to_owned(),
-        ServerFailure::Exists => "there is one of this name".to_owned(),
-        ServerFailure::Conflict => "somebody else keeps changing it".to_owned(),
-        ServerFailure::Untried => "it was only tried".to_owned(),
+        ServerFailure::Absent => "not found".to_owned(),
+        ServerFailure::Exists => "already exists".to_owned(),
+        ServerFailure::Conflict => "another client keeps changing it".to_owned(),
+        ServerFailure::DryRunUnsupported => "a webhook does not support dry runs".to_owned(),
         ServerFailure::Refused(why) | ServerFailure::Unclear(why) => why,
     }
 }
 
 impl ObjectChange {
-    /// Changes the object, if it is still as it was.
+    /// Patches the object. Fails if another client has changed the labels or annotations since the plan was made.
     async fn make(&self, server: &Server<'_>) -> Result<(), FailedChange> {
-        let mut marks = self.marks.clone();
+        let mut metadata = self.metadata.clone();
         let mut last = FailedChange::certainly("");
-        for again in 0..TRIES {
-            if again > 0 {
-                sleep(pause(again)).await;
-                marks = match server.marks(&self.object).await {
-                    Ok(marks) => marks,
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                sleep(backoff(attempt)).await;
+                metadata = match server.metadata(&self.object).await {
+                    Ok(metadata) => metadata,
                     Err(ServerFailure::Absent) => {
                         return Err(FailedChange::certainly(words(ServerFailure::Absent)));
                     }
@@ -228,26 +219,31 @@ impl ObjectChange {
                         continue;
                     }
                 };
-                if marks.uid != self.marks.uid {
+                if metadata.uid != self.metadata.uid {
                     return Err(FailedChange::certainly(words(ServerFailure::Absent)));
                 }
-                if self.changes.iter().all(|mark| mark.is_made(&marks)) {
+                if self.changes.iter().all(|change| change.is_made(&metadata)) {
                     return Ok(());
                 }
-                if let Some(mark) = self.changes.iter().find(|mark| mark.of(&marks) != mark.before.as_deref())
-                {
-                    let why = format!("somebody else has changed its {} in the meantime", mark.key);
+                let is_stale =
+                    |change: &&MetadataChange| change.value_in(&metadata) != change.before.as_deref();
+                if let Some(change) = self.changes.iter().find(is_stale) {
+                    let why = format!("another client has changed {}", change.key);
                     return Err(FailedChange { why, ..last });
                 }
             }
-            let patch = self.patch(&guard(&marks));
+            let patch = self.patch(&preconditions(&metadata));
             match server.patch(&self.object, &patch, Mode::Real).await {
                 Ok(()) => return Ok(()),
                 Err(ServerFailure::Absent) => {
                     return Err(FailedChange::certainly(words(ServerFailure::Absent)));
                 }
                 Err(ServerFailure::Unclear(why)) => last = FailedChange { why, in_doubt: true },
-                Err(failure @ (ServerFailure::Conflict | ServerFailure::Exists | ServerFailure::Untried)) => {
+                Err(
+                    failure @ (ServerFailure::Conflict
+                    | ServerFailure::Exists
+                    | ServerFailure::DryRunUnsupported),
+                ) => {
                     last.why = words(failure);
                 }
                 Err(ServerFailure::Refused(why)) => return Err(FailedChange { why, ..last }),
@@ -256,27 +252,28 @@ impl ObjectChange {
         Err(last)
     }
 
-    /// Puts back what is still as it was left.
-    async fn undo(&self, server: &Server<'_>, tries: u32) -> Result<(), String> {
+    /// Restores the labels and annotations that no other client has changed since.
+    async fn undo(&self, server: &Server<'_>, attempts: u32) -> Result<(), String> {
         let mut last = String::new();
-        for again in 0..tries {
-            if again > 0 {
-                sleep(pause(again)).await;
+        for attempt in 0..attempts {
+            if attempt > 0 {
+                sleep(backoff(attempt)).await;
             }
-            let marks = match server.marks(&self.object).await {
-                Ok(marks) => marks,
+            let metadata = match server.metadata(&self.object).await {
+                Ok(metadata) => metadata,
                 Err(ServerFailure::Absent) => return Ok(()),
                 Err(failure) => {
                     last = words(failure);
                     continue;
                 }
             };
-            let still: Vec<_> = self.changes.iter().filter(|mark| mark.is_made(&marks)).collect();
-            if marks.uid != self.marks.uid || still.is_empty() {
+            let made: Vec<_> = self.changes.iter().filter(|change| change.is_made(&metadata)).collect();
+            if metadata.uid != self.metadata.uid || made.is_empty() {
                 return Ok(());
             }
-            let back = still.into_iter().map(|mark| (mark, mark.before.as_deref()));
-            match server.patch(&self.object, &patch(&guard(&marks), back), Mode::Real).await {
+            let restored = made.into_iter().map(|change| (change, change.before.as_deref()));
+            let patch = patch(&preconditions(&metadata), restored);
+            match server.patch(&self.object, &patch, Mode::Real).await {
                 Ok(()) | Err(ServerFailure::Absent) => return Ok(()),
                 Err(ServerFailure::Refused(why)) => return Err(why),
                 Err(failure) => last = words(failure),
@@ -285,61 +282,64 @@ impl ObjectChange {
         Err(last)
     }
 
-    /// The patch that makes the changes, if these metadata are the object's.
-    fn patch(&self, guard: &Value) -> Value {
-        patch(guard, self.changes.iter().map(|mark| (mark, Some(mark.after.as_str()))))
+    fn patch(&self, preconditions: &Value) -> Value {
+        patch(preconditions, self.changes.iter().map(|change| (change, Some(change.after.as_str()))))
     }
 
-    /// The command that puts back what was there before.
-    fn undone_by_hand(&self) -> String {
-        let word = |mark: &Mark| match &mark.before {
-            Some(before) => format!(" {}={before} --overwrite", mark.key),
-            None => format!(" {}-", mark.key),
+    /// The kubectl commands that restore the labels and annotations.
+    fn undo_commands(&self) -> String {
+        let word = |change: &MetadataChange| match &change.before {
+            Some(before) => format!(" {}={before} --overwrite", change.key),
+            None => format!(" {}-", change.key),
         };
-        let command = |verb: &str, place: MarkTarget| {
-            let words: String = self.changes.iter().filter(|mark| mark.place == place).map(word).collect();
+        let command = |verb: &str, field: MetadataField| {
+            let words: String =
+                self.changes.iter().filter(|change| change.field == field).map(word).collect();
             let (object, namespace) = (self.object.for_kubectl(), &self.object.name.namespace);
             (!words.is_empty()).then(|| format!("kubectl {verb} {object} -n {namespace}{words}"))
         };
-        let commands = [command("label", MarkTarget::Labels), command("annotate", MarkTarget::Annotations)];
+        let commands =
+            [command("label", MetadataField::Labels), command("annotate", MetadataField::Annotations)];
         commands.into_iter().flatten().collect::<Vec<_>>().join(" && ")
     }
 }
 
-impl Mark {
-    /// What the object has in its place.
-    fn of<'m>(&self, marks: &'m Marks) -> Option<&'m str> {
-        let all = match self.place {
-            MarkTarget::Labels => &marks.labels,
-            MarkTarget::Annotations => &marks.annotations,
+impl MetadataChange {
+    fn value_in<'m>(&self, metadata: &'m Metadata) -> Option<&'m str> {
+        let values = match self.field {
+            MetadataField::Labels => &metadata.labels,
+            MetadataField::Annotations => &metadata.annotations,
         };
-        all.get(&self.key).map(String::as_str)
+        values.get(&self.key).map(String::as_str)
     }
 
-    fn is_made(&self, marks: &Marks) -> bool {
-        self.of(marks) == Some(&self.after)
+    fn is_made(&self, metadata: &Metadata) -> bool {
+        self.value_in(metadata) == Some(&self.after)
     }
 }
 
-/// What must be so for a patch to be made.
-fn guard(marks: &Marks) -> Value {
-    json!({ "uid": marks.uid, "resourceVersion": marks.resource_version })
+/// UID and resourceVersion in a patch make the API server refuse it for another object or version.
+fn preconditions(metadata: &Metadata) -> Value {
+    json!({ "uid": metadata.uid, "resourceVersion": metadata.resource_version })
 }
 
-/// A patch that sets marks, or takes them away where there shall be none.
-fn patch<'m>(guard: &Value, marks: impl Iterator<Item = (&'m Mark, Option<&'m str>)>) -> Value {
+/// A merge patch that sets labels and annotations, and removes those without a value.
+fn patch<'m>(
+    preconditions: &Value,
+    changes: impl Iterator<Item = (&'m MetadataChange, Option<&'m str>)>,
+) -> Value {
     let (mut labels, mut annotations) = (Map::new(), Map::new());
-    for (mark, value) in marks {
-        let all = match mark.place {
-            MarkTarget::Labels => &mut labels,
-            MarkTarget::Annotations => &mut annotations,
+    for (change, value) in changes {
+        let values = match change.field {
+            MetadataField::Labels => &mut labels,
+            MetadataField::Annotations => &mut annotations,
         };
-        all.insert(mark.key.clone(), json!(value));
+        values.insert(change.key.clone(), json!(value));
     }
-    let mut metadata = guard.clone();
-    for (name, marks) in [("labels", labels), ("annotations", annotations)] {
-        if !marks.is_empty() {
-            metadata[name] = Value::Object(marks);
+    let mut metadata = preconditions.clone();
+    for (name, values) in [("labels", labels), ("annotations", annotations)] {
+        if !values.is_empty() {
+            metadata[name] = Value::Object(values);
         }
     }
     json!({ "metadata": metadata })

@@ -1,7 +1,7 @@
-//! `bellwether adopt`: an Application for objects that exist already.
+//! `bellwether adopt`: creates an Application from existing objects.
 //!
-//! Everything is read and checked, and tried out on the API server, before the first change; the changes are made all or
-//! none.
+//! All changes are checked, with a dry run on the API server, before the first is made. If one fails, those before it are
+//! undone.
 
 mod carry_out;
 mod plan;
@@ -23,109 +23,107 @@ use std::{
 
 use anyhow::Result;
 use bellwether_engine::{GroupKind, NamespacedName};
-use bellwether_inspect::observe::{GroupQuery, Notes, Observation, ObservedCluster};
+use bellwether_inspect::{
+    observe::{GroupQuery, Notes, Observation, ObservedCluster, crds_not_installed},
+    shell::program,
+};
 use bellwether_model::Object;
 use bellwether_terminal::Screen;
 
 use self::{
-    carry_out::{AdoptError, carry_out, try_out},
-    plan::{Existing, Marks, Plan, RequestedObject},
+    carry_out::{AdoptError, carry_out, dry_run},
+    plan::{Existing, Metadata, Plan, RequestedObject},
     problem::Problem,
     render::Others,
     request::AdoptRequest,
     server::Server,
 };
 use crate::{
-    cli::{Adopt, ExplainFormat},
+    cli::{Adopt, ObjectFormat},
     output::{BAD_INPUT, Outcome, as_json, as_yaml, print},
     signals::{INTERRUPTED, Stop},
 };
 
 pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
-    if !command.scene.place.from.is_empty() && !command.dry_run {
-        let way_out = "files are not changed: add --dry-run, or leave --from out to change a cluster";
-        return Ok(Outcome::bad_input(way_out.to_owned()));
+    if !command.input.location.from.is_empty() && !command.dry_run {
+        return Ok(Outcome::bad_input("--from requires --dry-run: files are not changed".to_owned()));
     }
-    let meant = GroupQuery::All { all_namespaces: false };
-    let sight = match Observation::at(&command.scene.place(), command.scene.now(), meant) {
-        Ok(sight) => sight,
+    let query = GroupQuery::All { all_namespaces: false };
+    let observation = match Observation::connect(&command.input.location(), command.input.now(), query) {
+        Ok(observation) => observation,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
-    let plan = match plan(command, &sight) {
+    let plan = match plan(command, &observation) {
         Ok(plan) => plan,
         Err(problems) => {
-            // What could not be read may be what is missing.
-            let unread = sight.remarks.problems.into_iter().map(Problem::input);
-            return Ok(refused(unread.chain(problems).collect()));
+            // An object that is not found may be in a file that could not be read.
+            let unreadable = observation.notes.problems.into_iter().map(Problem::input);
+            return Ok(refused(unreadable.chain(problems).collect()));
         }
     };
     if plan.is_done() {
-        return nothing_to_do(&plan, command);
+        return no_changes(&plan, command);
     }
-    let server = sight.cluster().map(|cluster| (cluster, server(cluster)));
+    let server = observation.cluster().map(|cluster| (cluster, server(cluster)));
     if let Some((cluster, server)) = &server {
-        let problems = cluster.runtime().block_on(try_out(server, &plan));
+        let problems = cluster.runtime().block_on(dry_run(server, &plan));
         if !problems.is_empty() {
             return Ok(refused(problems));
         }
     }
-    let others = others(&plan, &sight)?;
-    let told = plan.told(&others, screen);
+    let others = others(&plan, &observation)?;
+    let plan_text = plan.text(&others, screen);
     let Some((cluster, server)) = server.filter(|_| !command.dry_run) else {
-        let text = manifest(&plan, command)?.unwrap_or(told);
-        let Notes { problems, notes, .. } = sight.remarks;
+        let text = manifest(&plan, command)?.unwrap_or(plan_text);
+        let Notes { problems, notes, .. } = observation.notes;
         let code = if problems.is_empty() { 0 } else { BAD_INPUT };
         return Ok(Outcome { text, errors: problems, notes, code });
     };
-    if !goes_on(&told, command)? {
-        return Ok(Outcome { text: "Nothing was changed.\n".to_owned(), code: 1, ..Outcome::default() });
+    if !confirm(&plan_text, command)? {
+        return Ok(Outcome { text: "No changes made.\n".to_owned(), code: 1, ..Outcome::default() });
     }
     let ended = cluster.runtime().block_on(async {
-        let stop = listen()?;
+        let stop = stop_on_signal()?;
         anyhow::Ok(carry_out(&server, &plan, &stop).await)
     })?;
     match ended {
         Ok(()) => Ok(manifest(&plan, command)?.unwrap_or_else(|| done(&plan, command)).into()),
-        Err(undone) => Ok(failed(undone)),
+        Err(error) => Ok(failed(error)),
     }
 }
 
 fn server(cluster: &ObservedCluster) -> Server<'_> {
-    Server { client: cluster.client(), glance: cluster.glance() }
+    Server { client: cluster.client(), snapshot: cluster.snapshot() }
 }
 
-/// Reads all that is needed, and says what is to be done, or all that speaks against it.
-fn plan(command: &Adopt, sight: &Observation) -> Result<Plan, Vec<Problem>> {
-    let wish = AdoptRequest::of(command, sight.namespace());
-    let mut problems: Vec<_> = wish.as_ref().err().into_iter().flatten().cloned().collect();
+/// Reads the objects and plans their changes. Returns all problems at once.
+fn plan(command: &Adopt, observation: &Observation) -> Result<Plan, Vec<Problem>> {
+    let request = AdoptRequest::of(command, observation.namespace());
+    let mut problems: Vec<_> = request.as_ref().err().into_iter().flatten().cloned().collect();
     let application = GroupKind::own("Application");
-    if let Some(cluster) = sight.cluster()
-        && cluster.glance().served(&application).is_none()
+    if let Some(cluster) = observation.cluster()
+        && cluster.snapshot().served(&application).is_none()
     {
-        problems.push(Problem::refusal(
-            "the cluster does not know Applications yet: install them with bellwether crds | kubectl apply --server-side \
-             -f -"
-                .to_owned(),
-        ));
+        problems.push(Problem::refusal(crds_not_installed()));
     }
-    let mut sought = Vec::new();
+    let mut objects = Vec::new();
     let mut named = BTreeSet::new();
     for word in &command.objects {
-        match seek(word, sight) {
+        match read_object(word, observation) {
             Ok(object) if !named.insert((object.kind.clone(), object.name.clone())) => {}
-            Ok(object) => sought.push(object),
+            Ok(object) => objects.push(object),
             Err(error) => problems.push(Problem::input(format!("{error:#}"))),
         }
     }
-    let Ok(wish) = wish else { return Err(problems) };
-    let existing = match existing(&application, &wish.application, sight) {
+    let Ok(request) = request else { return Err(problems) };
+    let existing = match existing(&application, &request.application, observation) {
         Ok(existing) => existing,
         Err(error) => {
             problems.push(Problem::input(format!("{error:#}")));
             None
         }
     };
-    match Plan::make(&wish, sought, existing.as_ref(), &sight.whereabouts()) {
+    match Plan::make(&request, objects, existing.as_ref(), &observation.whereabouts()) {
         Ok(plan) if problems.is_empty() => Ok(plan),
         Ok(_) => Err(problems),
         Err(more) => {
@@ -135,105 +133,109 @@ fn plan(command: &Adopt, sight: &Observation) -> Result<Plan, Vec<Problem>> {
     }
 }
 
-/// The object that a person means, as it is.
-fn seek(word: &str, sight: &Observation) -> Result<RequestedObject> {
-    let (kind, mut name) = sight.object_named(word)?;
-    // Files may have one of that name elsewhere: members are where their Application is.
+fn read_object(word: &str, observation: &Observation) -> Result<RequestedObject> {
+    let (kind, mut name) = observation.object_named(word)?;
+    // In files, the name may be found in another namespace. Members are in the namespace of the Application.
     if !name.namespace.is_empty() {
-        name.namespace = sight.namespace().into();
+        name.namespace = observation.namespace().into();
     }
-    // What is in no namespace is refused anyway.
-    let marks =
-        if name.namespace.is_empty() { None } else { sight.with(&kind, &name, &Marks::of)?.flatten() };
-    Ok(RequestedObject { kind, name, marks })
+    // The plan refuses cluster-scoped objects.
+    let metadata = if name.namespace.is_empty() {
+        None
+    } else {
+        observation.with(&kind, &name, &Metadata::of)?.flatten()
+    };
+    Ok(RequestedObject { kind, name, metadata })
 }
 
-fn existing(kind: &GroupKind, name: &NamespacedName, sight: &Observation) -> Result<Option<Existing>> {
+fn existing(kind: &GroupKind, name: &NamespacedName, observation: &Observation) -> Result<Option<Existing>> {
     let whole = |object: &Object<'_>| serde_json::to_value(object.fields()).unwrap_or_default();
-    Ok(sight.with(kind, name, &whole)?.map(Existing::of_json))
+    Ok(observation.with(kind, name, &whole)?.map(Existing::of_json))
 }
 
-/// The objects that will be counted besides.
-fn others(plan: &Plan, sight: &Observation) -> Result<Others> {
+/// The other objects of the same kinds that match the selector.
+fn others(plan: &Plan, observation: &Observation) -> Result<Others> {
     let kinds: Vec<_> = plan.kinds().into_iter().collect();
-    let listed = sight.listed(&kinds, false)?;
-    let unknown = listed.unreadable.into_iter().map(|(kind, why)| format!("{kind} cannot be listed, {why}"));
+    let listed = observation.listed(&kinds, false)?;
+    let unknown = listed.unreadable.iter().map(|(kind, why)| observation.cannot_list(kind, why, false));
     let mut others = Others { unknown: unknown.collect(), ..Others::default() };
     for object in &listed.objects {
-        others.see(plan, object);
+        others.add(plan, object);
     }
     Ok(others)
 }
 
-/// Shows what is to be done, and asks whether it shall be, where there is somebody to ask.
-fn goes_on(told: &str, command: &Adopt) -> Result<bool> {
+/// Prints the plan and asks for confirmation, if standard input is a terminal.
+fn confirm(plan_text: &str, command: &Adopt) -> Result<bool> {
     let asks = !command.yes && stdin().is_terminal();
     let mut stderr = stderr().lock();
-    // Where data is wanted, the plan is beside it.
-    if command.output == ExplainFormat::Text {
-        print(told)?;
+    // With -o json and yaml, standard output is for the manifest.
+    if command.output == ObjectFormat::Text {
+        print(plan_text)?;
     } else {
-        stderr.write_all(told.as_bytes())?;
+        stderr.write_all(plan_text.as_bytes())?;
     }
     if !asks {
         return Ok(true);
     }
-    write!(stderr, "Go on? [y/N] ")?;
+    write!(stderr, "Apply these changes? [y/N] ")?;
     stderr.flush()?;
     let mut answer = String::new();
     stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// From now on, whoever wants the process to end is heard, and waits until it can.
-fn listen() -> Result<Arc<AtomicBool>> {
-    let mut asked = Stop::listen()?;
+/// A flag that a signal sets. The process ends when no change is in flight.
+fn stop_on_signal() -> Result<Arc<AtomicBool>> {
+    let mut signals = Stop::listen()?;
     let stop = Arc::new(AtomicBool::new(false));
-    let heard = Arc::clone(&stop);
+    let flag = Arc::clone(&stop);
     tokio::spawn(async move {
-        asked.asked().await;
-        heard.store(true, Ordering::Relaxed);
-        // They wait, and want to know that they were heard. Nobody is left to tell when standard error is closed.
-        let _ = writeln!(stderr(), "Interrupted: what is under way is finished or undone first.");
+        signals.asked().await;
+        flag.store(true, Ordering::Relaxed);
+        // If standard error is closed, there is nowhere to report that.
+        let _ = writeln!(stderr(), "Interrupted: finishing the current change, then undoing all changes.");
     });
     Ok(stop)
 }
 
-/// The Application for programs, if that is wanted.
+/// None for text output.
 fn manifest(plan: &Plan, command: &Adopt) -> Result<Option<String>> {
     match command.output {
-        ExplainFormat::Text => Ok(None),
-        ExplainFormat::Json => as_json(&plan.manifest).map(Some),
-        ExplainFormat::Yaml => as_yaml(&plan.manifest).map(Some),
+        ObjectFormat::Text => Ok(None),
+        ObjectFormat::Json => as_json(&plan.manifest).map(Some),
+        ObjectFormat::Yaml => as_yaml(&plan.manifest).map(Some),
     }
 }
 
-fn nothing_to_do(plan: &Plan, command: &Adopt) -> Result<Outcome> {
-    let said = format!("Nothing to do: Application {} has these objects already.\n", plan.application);
-    Ok(manifest(plan, command)?.unwrap_or(said).into())
+fn no_changes(plan: &Plan, command: &Adopt) -> Result<Outcome> {
+    let text = format!("No changes: Application {} already has these objects.\n", plan.application);
+    Ok(manifest(plan, command)?.unwrap_or(text).into())
 }
 
 fn done(plan: &Plan, command: &Adopt) -> String {
     let NamespacedName { namespace, name } = &plan.application;
-    let objects = if plan.steps.len() == 1 { "object" } else { "objects" };
-    let verb = if plan.creates { "was created and has" } else { "has" };
-    format!(
-        "\nApplication {namespace}/{name} {verb} {} {objects}.\nNext: bellwether wait {name} -n {namespace}{}\n",
-        plan.steps.len(),
-        command.scene.place().flags().own,
-    )
+    let count = plan.steps.len();
+    let objects = if count == 1 { "object" } else { "objects" };
+    let done = if plan.creates {
+        format!("Application {namespace}/{name} created with {count} {objects}.")
+    } else {
+        format!("{count} {objects} added to Application {namespace}/{name}.")
+    };
+    let flags = command.input.location().flags().own;
+    format!("\n{done}\nNext:\n  {} wait {name} -n {namespace}{flags}\n", program())
 }
 
-fn failed(undone: AdoptError) -> Outcome {
-    let AdoptError { why, count, left, interrupted } = undone;
-    let changes = if count == 1 { "change" } else { "changes" };
-    let then = match (count, left.len()) {
-        (0, 0) => "nothing had been changed".to_owned(),
-        (count, 0) => format!("all that was done, {count} {changes}, was undone"),
-        (0, _) => "what was done could not be undone".to_owned(),
-        (count, _) => format!("of what was done, {count} {changes} could be undone, and others could not"),
+fn failed(error: AdoptError) -> Outcome {
+    let AdoptError { why, undone, not_undone, interrupted } = error;
+    let changes = if undone == 1 { "change" } else { "changes" };
+    let result = match (undone, not_undone.len()) {
+        (0, 0) => "no changes made".to_owned(),
+        (undone, 0) => format!("{undone} {changes} undone"),
+        (0, _) => "changes could not be undone".to_owned(),
+        (undone, _) => format!("{undone} {changes} undone, others could not be undone"),
     };
-    let errors = [format!("{why}; {then}")].into_iter().chain(left).collect();
+    let errors = [format!("{why}; {result}")].into_iter().chain(not_undone).collect();
     Outcome { errors, code: if interrupted { INTERRUPTED } else { 1 }, ..Outcome::default() }
 }
 

@@ -1,5 +1,4 @@
-//! What adopting comes to: which objects get which labels and annotations, and the Application that names them; or all
-//! that speaks against it, at once.
+//! The changes that adopt objects: labels and annotations of each, and the Application; or all problems at once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,10 +14,13 @@ use serde_json::{Value, json};
 use super::{problem::Problem, request::AdoptRequest};
 use crate::schema;
 
-/// What is read of an object: what adopting changes, and what tells whether it is still the same.
+/// The resource as kubectl needs it: `applications` alone may be that of Argo CD.
+pub(super) const APPLICATIONS: &str = "applications.bellwether.dev";
+
+/// The metadata that is changed, and that detects concurrent changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Marks {
+pub(super) struct Metadata {
     pub(super) uid: String,
     pub(super) resource_version: String,
     pub(super) labels: BTreeMap<String, String>,
@@ -27,146 +29,150 @@ pub(super) struct Marks {
 }
 
 #[derive(Deserialize)]
-struct Marked {
-    metadata: Marks,
+struct WithMetadata {
+    metadata: Metadata,
 }
 
-impl Marks {
-    /// Those of an object as the API server sends it; none if it makes no sense.
+impl Metadata {
+    /// None if it cannot be decoded.
     pub(super) fn of_json(object: Value) -> Option<Self> {
-        serde_json::from_value(object).ok().map(|Marked { metadata }| metadata)
+        serde_json::from_value(object).ok().map(|WithMetadata { metadata }| metadata)
     }
 
-    /// Those of an object.
     pub(super) fn of(object: &Object<'_>) -> Option<Self> {
         serde_json::to_value(object.fields()).ok().and_then(Self::of_json)
     }
 }
 
-/// An object that was asked for.
+/// An object to adopt.
 #[derive(Clone, Debug)]
 pub(super) struct RequestedObject {
     pub(super) kind: GroupKind,
     pub(super) name: NamespacedName,
-    /// What it has, if it is there.
-    pub(super) marks: Option<Marks>,
+    /// None if the object does not exist.
+    pub(super) metadata: Option<Metadata>,
 }
 
 impl RequestedObject {
-    /// As kubectl takes it: `deployment.apps/web`.
+    /// `deployment.apps/web`
     pub(super) fn for_kubectl(&self) -> String {
         format!("{}/{}", self.kind.to_string().to_lowercase(), self.name.name)
     }
 }
 
+/// `Deployment/web`
 impl fmt::Display for RequestedObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}", self.kind, &*self.name.name)
+        f.write_str(&object_name(&self.kind, &self.name))
     }
 }
 
-/// The Application of this name, if there is one.
+/// `Deployment/web`, `Widget.acme.io/w1`
+pub(super) fn object_name(kind: &GroupKind, name: &NamespacedName) -> String {
+    if ["", "apps", "batch"].contains(&&*kind.group) {
+        format!("{}/{}", kind.kind, name.name)
+    } else {
+        format!("{kind}/{}", name.name)
+    }
+}
+
+/// An Application of the same name that exists already.
 #[derive(Clone, Debug)]
 pub(super) struct Existing {
-    /// What is written in it; none if that makes no sense.
+    /// None if it cannot be decoded.
     pub(super) spec: Option<ApplicationSpec>,
     pub(super) uid: String,
-    pub(super) is_deleted: bool,
+    pub(super) is_deleting: bool,
 }
 
 impl Existing {
-    /// One as the API server sends it.
     pub(super) fn of_json(object: Value) -> Self {
-        let marks = Marks::of_json(object.clone()).unwrap_or_default();
+        let metadata = Metadata::of_json(object.clone()).unwrap_or_default();
         let application: Option<Application> = serde_json::from_value(object).ok();
         Self {
             spec: application.map(|application| application.spec),
-            uid: marks.uid,
-            is_deleted: marks.deletion_timestamp.is_some(),
+            uid: metadata.uid,
+            is_deleting: metadata.deletion_timestamp.is_some(),
         }
     }
 }
 
-/// What is to be done.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) application: NamespacedName,
     pub(super) steps: Vec<ObjectChange>,
-    /// The Application.
+    /// Of the Application.
     pub(super) manifest: Value,
-    /// Whether it has to be created; otherwise it is there, and names just these objects.
+    /// False if the Application exists already, with the same selector and components.
     pub(super) creates: bool,
     labels: BTreeMap<String, String>,
     type_: Option<String>,
 }
 
-/// What is to be done to one object.
+/// The changes of one object.
 #[derive(Clone, Debug)]
 pub(super) struct ObjectChange {
     pub(super) object: RequestedObject,
-    /// As it was when it was read.
-    pub(super) marks: Marks,
-    pub(super) changes: Vec<Mark>,
+    /// When the plan was made.
+    pub(super) metadata: Metadata,
+    pub(super) changes: Vec<MetadataChange>,
 }
 
-/// A label or an annotation that is to be set.
+/// A label or an annotation to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) place: MarkTarget,
+pub(super) struct MetadataChange {
+    pub(super) field: MetadataField,
     pub(super) key: String,
     pub(super) before: Option<String>,
     pub(super) after: String,
 }
 
-/// Where a mark is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MarkTarget {
+pub(super) enum MetadataField {
     Labels,
     Annotations,
 }
 
 impl Plan {
-    /// What is to be done for objects to become members of an Application, or why it cannot be.
     pub(super) fn make(
-        wish: &AdoptRequest,
-        sought: Vec<RequestedObject>,
+        request: &AdoptRequest,
+        objects: Vec<RequestedObject>,
         existing: Option<&Existing>,
         whereabouts: &str,
     ) -> Result<Self, Vec<Problem>> {
-        let manifest = manifest(wish, &sought);
-        let mut problems = wrong_with(&manifest, wish);
-        // Then more was said about the objects already.
-        problems.retain(|_| !sought.is_empty());
+        let manifest = manifest(request, &objects);
+        let mut problems = validation_errors(&manifest, request);
+        // Without objects, the caller has reported why.
+        problems.retain(|_| !objects.is_empty());
         let mut steps = Vec::new();
-        for object in sought {
-            match ObjectChange::of(object, wish, whereabouts) {
+        for object in objects {
+            match ObjectChange::of(object, request, whereabouts) {
                 Ok(step) => steps.push(step),
-                Err(objections) => problems.extend(objections),
+                Err(more) => problems.extend(more),
             }
         }
-        let AdoptRequest { application, labels, type_, .. } = wish.clone();
+        let AdoptRequest { application, labels, type_, .. } = request.clone();
         let plan = Self { application, steps, manifest, creates: existing.is_none(), labels, type_ };
-        problems.extend(existing.and_then(|existing| plan.objection_to(existing)));
+        problems.extend(existing.and_then(|existing| plan.conflict_with(existing)));
         if problems.is_empty() { Ok(plan) } else { Err(problems) }
     }
 
-    /// The labels that make an object a member.
+    /// Of the selector.
     pub(super) fn labels(&self) -> &BTreeMap<String, String> {
         &self.labels
     }
 
-    /// Whether nothing is left to do.
+    /// Whether there are no changes.
     pub(super) fn is_done(&self) -> bool {
         !self.creates && self.steps.iter().all(|step| step.changes.is_empty())
     }
 
-    /// The kinds of the objects.
     pub(super) fn kinds(&self) -> BTreeSet<GroupKind> {
         self.steps.iter().map(|step| step.object.kind.clone()).collect()
     }
 
-    /// Whether an Application selects and names just what this one does.
-    pub(super) fn is_named_by(&self, spec: &ApplicationSpec) -> bool {
+    /// Whether an existing Application has the same selector, components and type.
+    pub(super) fn equals(&self, spec: &ApplicationSpec) -> bool {
         let selector = &spec.selector;
         let components = spec.components.iter().map(|(key, component)| {
             let name = component.name.as_deref().unwrap_or(key);
@@ -182,80 +188,83 @@ impl Plan {
             && (self.type_.is_none() || self.type_ == spec.type_)
     }
 
-    fn objection_to(&self, existing: &Existing) -> Option<Problem> {
+    fn conflict_with(&self, existing: &Existing) -> Option<Problem> {
         let NamespacedName { namespace, name } = &self.application;
-        let objection = if existing.is_deleted {
-            format!(
-                "Application {name:?} is being deleted: try again when it is gone, or choose another name"
-            )
-        } else if existing.spec.as_ref().is_some_and(|spec| self.is_named_by(spec)) {
+        let conflict = if existing.is_deleting {
+            format!("Application {name:?} is being deleted. Try again later, or choose another name")
+        } else if existing.spec.as_ref().is_some_and(|spec| self.equals(spec)) {
             return None;
         } else {
             format!(
-                "Application {name:?} exists already, and selects or names something else: choose another name, or change \
-                 it with kubectl edit application/{name} -n {namespace}"
+                "Application {name:?} already exists with another selector, type or components. Choose another name, or \
+                 edit it: kubectl edit {APPLICATIONS}/{name} -n {namespace}"
             )
         };
-        Some(Problem::refusal(objection))
+        Some(Problem::refusal(conflict))
     }
 }
 
 impl ObjectChange {
-    fn of(object: RequestedObject, wish: &AdoptRequest, whereabouts: &str) -> Result<Self, Vec<Problem>> {
+    fn of(object: RequestedObject, request: &AdoptRequest, whereabouts: &str) -> Result<Self, Vec<Problem>> {
         let refused = |why: String| Err(vec![Problem::refusal(why)]);
-        let NamespacedName { namespace, name } = &wish.application;
+        let NamespacedName { namespace, name } = &request.application;
         if object.name.namespace.is_empty() {
             return refused(format!(
-                "{object} is in no namespace, and an Application has members in its own only: leave it out"
+                "{object} is cluster-scoped, and members must be in the namespace of the Application. Leave it out"
             ));
         }
-        let Some(marks) = object.marks.clone() else {
-            return refused(format!("there is no {object} {whereabouts}: create it first, or leave it out"));
+        let Some(metadata) = object.metadata.clone() else {
+            return refused(format!("{object} not found {whereabouts}. Create it first, or leave it out"));
         };
-        if marks.deletion_timestamp.is_some() {
-            return refused(format!("{object} is being deleted: leave it out"));
+        if metadata.deletion_timestamp.is_some() {
+            return refused(format!("{object} is being deleted. Leave it out"));
         }
         let mut problems = Vec::new();
         let mut changes = Vec::new();
-        for (key, value) in &wish.labels {
-            match marks.labels.get(key) {
-                Some(has) if has == value => {}
-                Some(has) => problems.push(Problem::refusal(format!(
-                    "{object} has the label {key}={has}, and would have to have {key}={value}: whoever selects it by that \
-                     label would lose it, so choose a label with --selector that it has or has not yet"
+        for (key, value) in &request.labels {
+            match metadata.labels.get(key) {
+                Some(current) if current == value => {}
+                // Another selector may depend on the label.
+                Some(current) => problems.push(Problem::refusal(format!(
+                    "{object} has label {key}={current}, but the selector requires {key}={value}. Labels are not \
+                     overwritten: choose another one with --selector"
                 ))),
-                None => changes.push(Mark::new(MarkTarget::Labels, key, None, value)),
+                None => changes.push(MetadataChange::new(MetadataField::Labels, key, None, value)),
             }
         }
-        match marks.annotations.get(APPLICATION_ANNOTATION).map(String::as_str) {
-            Some(has) if has == &**name => {}
+        match metadata.annotations.get(APPLICATION_ANNOTATION).map(String::as_str) {
+            Some(current) if current == &**name => {}
             Some(other) if !other.is_empty() => problems.push(Problem::refusal(format!(
-                "{object} was handed over to Application {other:?} already: leave it out, or take it back with kubectl \
-                 annotate {} -n {namespace} {APPLICATION_ANNOTATION}-",
+                "{object} belongs to Application {other:?} by its annotation {APPLICATION_ANNOTATION}. Leave it out, or \
+                 release it: kubectl annotate {} -n {namespace} {APPLICATION_ANNOTATION}-",
                 object.for_kubectl()
             ))),
-            before => changes.push(Mark::new(MarkTarget::Annotations, APPLICATION_ANNOTATION, before, name)),
+            before => changes.push(MetadataChange::new(
+                MetadataField::Annotations,
+                APPLICATION_ANNOTATION,
+                before,
+                name,
+            )),
         }
-        if problems.is_empty() { Ok(Self { object, marks, changes }) } else { Err(problems) }
+        if problems.is_empty() { Ok(Self { object, metadata, changes }) } else { Err(problems) }
     }
 }
 
-impl Mark {
-    fn new(place: MarkTarget, key: &str, before: Option<&str>, after: &str) -> Self {
-        Self { place, key: key.to_owned(), before: before.map(str::to_owned), after: after.to_owned() }
+impl MetadataChange {
+    fn new(field: MetadataField, key: &str, before: Option<&str>, after: &str) -> Self {
+        Self { field, key: key.to_owned(), before: before.map(str::to_owned), after: after.to_owned() }
     }
 }
 
-/// The Application that names the objects.
-fn manifest(wish: &AdoptRequest, sought: &[RequestedObject]) -> Value {
+fn manifest(request: &AdoptRequest, objects: &[RequestedObject]) -> Value {
     let mut spec = json!({
-        "selector": { "matchLabels": wish.labels },
-        "components": components(sought),
+        "selector": { "matchLabels": request.labels },
+        "components": components(objects),
     });
-    if let Some(type_) = &wish.type_ {
+    if let Some(type_) = &request.type_ {
         spec["type"] = json!(type_);
     }
-    let NamespacedName { namespace, name } = &wish.application;
+    let NamespacedName { namespace, name } = &request.application;
     json!({
         "apiVersion": format!("{GROUP}/{VERSION}"),
         "kind": "Application",
@@ -264,24 +273,24 @@ fn manifest(wish: &AdoptRequest, sought: &[RequestedObject]) -> Value {
     })
 }
 
-/// The objects, each under its own name where no other has that.
-fn components(sought: &[RequestedObject]) -> BTreeMap<String, Value> {
-    let has_name = |name: &str| sought.iter().filter(|object| *object.name.name == *name).count();
+/// The objects by a unique key: the name, unless several have it.
+fn components(objects: &[RequestedObject]) -> BTreeMap<String, Value> {
+    let count = |name: &str| objects.iter().filter(|object| *object.name.name == *name).count();
     let mut components = BTreeMap::new();
-    for RequestedObject { kind, name, .. } in sought {
+    for RequestedObject { kind, name, .. } in objects {
         let name = name.name.to_string();
         let mut component = json!({ "kind": &*kind.kind });
         if !kind.group.is_empty() {
             component["group"] = json!(&*kind.group);
         }
         let mut key = name.clone();
-        if has_name(&name) > 1 {
+        if count(&name) > 1 {
             let stem = format!("{name}-{}", kind.kind.to_lowercase());
             component["name"] = json!(name);
             key.clone_from(&stem);
-            // Kinds of different groups may share their names too, and another object may be called so.
+            // Kinds of different groups may have the same name, and another object may have this one.
             let mut number = 1;
-            while components.contains_key(&key) || has_name(&key) > 0 {
+            while components.contains_key(&key) || count(&key) > 0 {
                 number += 1;
                 key = format!("{stem}-{number}");
             }
@@ -291,16 +300,15 @@ fn components(sought: &[RequestedObject]) -> BTreeMap<String, Value> {
     components
 }
 
-/// What the API server would say of the Application, as far as it can be told here.
-fn wrong_with(manifest: &Value, wish: &AdoptRequest) -> Vec<Problem> {
-    let faults = schema::faults_in(manifest);
-    let faults = faults.into_iter().map(|fault| {
-        let way_out = if wish.by_default && fault.field.starts_with("spec.selector") {
-            ": choose a label with --selector"
+/// The errors that the API server would return for the Application.
+fn validation_errors(manifest: &Value, request: &AdoptRequest) -> Vec<Problem> {
+    let errors = schema::faults_in(manifest).into_iter().map(|error| {
+        let way_out = if request.has_default_labels && error.field.starts_with("spec.selector") {
+            ". Choose a label with --selector"
         } else {
             ""
         };
-        Problem::input(format!("there can be no such Application: {}: {}{way_out}", fault.field, fault.text))
+        Problem::input(format!("invalid Application: {}: {}{way_out}", error.field, error.text))
     });
-    faults.collect()
+    errors.collect()
 }

@@ -1,20 +1,20 @@
-//! What speaks against adopting.
+//! Why objects cannot be adopted.
 
-/// One sentence that says why it cannot be done, and the way out.
+/// An error with the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) text: String,
-    /// Whether what was asked for makes no sense or could not be read, rather than being refused.
+    /// Invalid or unreadable input has another exit code.
     pub(super) is_input: bool,
 }
 
 impl Problem {
-    /// What was asked for makes no sense, or could not be read.
+    /// The input is invalid, or could not be read.
     pub(super) fn input(text: String) -> Self {
         Self { text, is_input: true }
     }
 
-    /// What was asked for cannot be done as things are.
+    /// The objects or the API server do not allow the change.
     pub(super) fn refusal(text: String) -> Self {
         Self { text, is_input: false }
     }

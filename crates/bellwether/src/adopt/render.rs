@@ -1,4 +1,4 @@
-//! A plan in words.
+//! The plan as text.
 
 use std::fmt::Write as _;
 
@@ -6,64 +6,60 @@ use bellwether_engine::{Facts, GroupKind, NamespacedName};
 use bellwether_inspect::observe::ListedObject;
 use bellwether_terminal::{Screen, printable, wrap};
 
-use super::plan::{Mark, MarkTarget, ObjectChange, Plan};
+use super::plan::{MetadataChange, MetadataField, ObjectChange, Plan, object_name};
 
-/// So many others are named; the rest is counted.
-const MOST_OTHERS: usize = 10;
+/// More are only counted.
+const MAX_OTHERS: usize = 10;
 
-/// Objects of the same kinds that the selector matches as well.
+/// Other objects of the same kinds that match the selector.
 #[derive(Debug, Default)]
 pub(super) struct Others {
-    /// They are counted.
-    pub(super) counted: Vec<String>,
-    /// They were annotated for this Application before, so that they become its own.
+    /// Members without the annotation.
+    pub(super) not_owned: Vec<String>,
+    /// Members with the annotation, which the Application will own.
     pub(super) owned: Vec<String>,
-    /// Kinds of which nobody can tell, and why.
+    /// A sentence for each kind that cannot be listed.
     pub(super) unknown: Vec<String>,
 }
 
 impl Others {
-    /// Takes note of an object that was seen.
-    pub(super) fn see(&mut self, plan: &Plan, beside: &ListedObject) {
-        let ListedObject { kind, name, facts } = beside;
+    /// Adds an object if it will be a member.
+    pub(super) fn add(&mut self, plan: &Plan, object: &ListedObject) {
+        let ListedObject { kind, name, facts } = object;
         let NamespacedName { namespace, name: application } = &plan.application;
         if name.namespace != *namespace || plan.names(kind, name) || !plan.selects(facts) {
             return;
         }
-        let object = format!("{kind} {}", name.name);
+        let object = object_name(kind, name);
         match facts.application.as_deref() {
-            None => self.counted.push(object),
+            None => self.not_owned.push(object),
             Some(own) if own == &**application => self.owned.push(object),
             Some(_) => {}
         }
     }
 
-    fn told(&self, application: &str) -> Vec<String> {
-        let mut told = Vec::new();
+    fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
         if !self.owned.is_empty() {
-            told.push(format!(
-                "It will own others too, which have its labels and its annotation: {}.",
+            sentences.push(format!(
+                "It also owns, because they have the labels and the annotation: {}.",
                 some_of(&self.owned)
             ));
         }
-        if !self.counted.is_empty() {
-            told.push(format!(
-                "It will count others too, which have its labels, without owning them: {}.",
-                some_of(&self.counted)
+        if !self.not_owned.is_empty() {
+            sentences.push(format!(
+                "Further members, which it does not own, because they have the labels only: {}.",
+                some_of(&self.not_owned)
             ));
         }
-        told.extend(
-            self.unknown
-                .iter()
-                .map(|why| format!("Whether {application} will count others too cannot be told: {why}.")),
-        );
-        told
+        sentences.extend(self.unknown.iter().map(|why| format!("Further members are unknown: {why}.")));
+        sentences
     }
 }
 
 fn some_of(names: &[String]) -> String {
-    let mut text = names.iter().take(MOST_OTHERS).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if let Some(more @ 1..) = names.len().checked_sub(MOST_OTHERS) {
+    let mut text = names.iter().take(MAX_OTHERS).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = names.len().checked_sub(MAX_OTHERS) {
         let _ = write!(text, " and {more} more");
     }
     text
@@ -78,36 +74,34 @@ impl Plan {
         self.labels().iter().all(|(key, value)| facts.labels.get(key) == Some(value))
     }
 
-    /// All that is to be done, a line for each change.
-    pub(super) fn told(&self, others: &Others, screen: Screen) -> String {
+    /// A line for each change.
+    pub(super) fn text(&self, others: &Others, screen: Screen) -> String {
         let NamespacedName { namespace, name } = &self.application;
-        let (objects, these) =
-            if self.steps.len() == 1 { ("object", "this object") } else { ("objects", "these objects") };
-        let mut text = format!("Application {namespace}/{name} of {} {objects}:\n\n", self.steps.len());
+        let (objects, them) = if self.steps.len() == 1 { ("object", "it") } else { ("objects", "them") };
+        let mut text = format!("Application {namespace}/{name} with {} {objects}:\n\n", self.steps.len());
         for step in &self.steps {
-            let _ = writeln!(text, "  {} {}", step.object.kind, step.object.name.name);
-            step.tell(&mut text);
+            let _ = writeln!(text, "  {}", step.object);
+            step.write(&mut text);
         }
-        let _ = writeln!(text, "  Application {name}");
+        let _ = writeln!(text, "  Application/{name}");
         if self.creates {
             let labels: Vec<_> = self.labels().iter().map(|(key, value)| format!("{key}={value}")).collect();
-            let _ = writeln!(text, "    created, with the selector {}", labels.join(","));
+            let _ = writeln!(text, "    create with selector {}", labels.join(","));
             let keys: Vec<_> = self.component_keys().collect();
             let components = if keys.len() == 1 { "component" } else { "components" };
-            let _ = writeln!(text, "    and the {components} {}", keys.join(", "));
+            let _ = writeln!(text, "    and {components} {}", keys.join(", "));
         } else {
-            let _ = writeln!(text, "    is there already, and names just these");
+            let _ = writeln!(text, "    no changes");
         }
         text.push('\n');
-        let whose =
-            format!("It will own {these}: whoever deletes Application {name} deletes {these} with it.");
-        let told = others.told(name);
-        for sentence in [whose].iter().chain(&told) {
+        let ownership =
+            format!("The Application owns the {objects}: deleting Application {name} deletes {them}.");
+        for sentence in [ownership].iter().chain(&others.sentences()) {
             for line in wrap(sentence, screen.page()) {
                 let _ = writeln!(text, "{line}");
             }
         }
-        // Names and values come from anywhere; the breaks between lines are ours.
+        // Names and values may contain control characters.
         text.lines().fold(String::new(), |text, line| text + &printable(line) + "\n")
     }
 
@@ -117,22 +111,22 @@ impl Plan {
 }
 
 impl ObjectChange {
-    fn tell(&self, text: &mut String) {
-        for Mark { place, key, before, after } in &self.changes {
-            let place = match place {
-                MarkTarget::Labels => "label",
-                MarkTarget::Annotations => "annotation",
+    fn write(&self, text: &mut String) {
+        for MetadataChange { field, key, before, after } in &self.changes {
+            let field = match field {
+                MetadataField::Labels => "label",
+                MetadataField::Annotations => "annotation",
             };
             let before = match before.as_deref() {
-                None => "none",
+                None => "<none>",
                 Some("") => "\"\"",
                 Some(before) => before,
             };
             let after = if after.is_empty() { "\"\"" } else { after };
-            let _ = writeln!(text, "    {place} {key}: {before} → {after}");
+            let _ = writeln!(text, "    {field} {key}: {before} → {after}");
         }
         if self.changes.is_empty() {
-            let _ = writeln!(text, "    has its labels and its annotation already");
+            let _ = writeln!(text, "    no changes");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is asked for, made sense of.
+//! The arguments of `bellwether adopt`, validated.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,26 @@ use bellwether_engine::NamespacedName;
 use super::problem::Problem;
 use crate::cli::Adopt;
 
-/// The label that says to which application an object belongs, where nobody asks for another.
+/// The default label of the selector.
 const PART_OF: &str = "app.kubernetes.io/part-of";
 
-/// The Application that is wanted.
+/// The Application to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AdoptRequest {
     pub(super) application: NamespacedName,
-    /// The labels that make an object a member.
+    /// Of the selector.
     pub(super) labels: BTreeMap<String, String>,
-    /// Whether they are those that are taken where none are asked for.
-    pub(super) by_default: bool,
+    /// The user gave no `--selector`.
+    pub(super) has_default_labels: bool,
     pub(super) type_: Option<String>,
 }
 
 impl AdoptRequest {
-    /// What a command asks for in this namespace, or what is wrong with it.
     pub(super) fn of(command: &Adopt, namespace: &str) -> Result<Self, Vec<Problem>> {
-        // `application/wordpress`, as kubectl has it, is meant as well as `wordpress`.
+        // `application/wordpress` is accepted as well as `wordpress`.
         let name = command.name.strip_prefix("application/").unwrap_or(&command.name);
-        let by_default = command.selector.is_empty();
-        let labels = if by_default {
+        let has_default_labels = command.selector.is_empty();
+        let labels = if has_default_labels {
             BTreeMap::from([(PART_OF.to_owned(), name.to_owned())])
         } else {
             labels(&command.selector)?
@@ -35,24 +34,23 @@ impl AdoptRequest {
         Ok(Self {
             application: NamespacedName::new(namespace, name),
             labels,
-            by_default,
+            has_default_labels,
             type_: command.type_.clone(),
         })
     }
 }
 
-/// The labels in `key=value`s.
 fn labels(words: &[String]) -> Result<BTreeMap<String, String>, Vec<Problem>> {
     let mut labels = BTreeMap::new();
     let mut problems = Vec::new();
     for word in words {
         let Some((key, value)) = word.split_once('=') else {
-            problems.push(format!("--selector {word:?} is no label: write KEY=VALUE, such as app=wordpress"));
+            problems.push(format!("invalid --selector {word:?}: give KEY=VALUE, e.g. app=wordpress"));
             continue;
         };
         match labels.insert(key.to_owned(), value.to_owned()) {
             Some(other) if other != value => problems.push(format!(
-                "--selector asks for {key}={other} and for {key}={value}, and no object can have both: give one of them"
+                "conflicting values in --selector: {key}={other} and {key}={value}. Give one of them"
             )),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Plans, and what speaks against them.
+//! Plans of `bellwether adopt`, and the problems that prevent them.
 
 use bellwether_api::ApplicationSpec;
 use bellwether_engine::{GroupKind, NamespacedName};
@@ -6,7 +6,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{
-    plan::{Existing, Marks, Plan, RequestedObject},
+    plan::{Existing, Metadata, Plan, RequestedObject},
     problem::Problem,
     render::Others,
     request::AdoptRequest,
@@ -19,48 +19,49 @@ const SCREEN: Screen = Screen { colours: false, width: None };
 
 fn command(arguments: &[&str]) -> Adopt {
     let words = ["bellwether", "adopt"].iter().chain(arguments);
-    match Cli::try_parse_from(words).expect("it is a command").command {
+    match Cli::try_parse_from(words).expect("valid arguments").command {
         Command::Adopt(command) => command,
-        _ => panic!("it is another command"),
+        _ => panic!("another command"),
     }
 }
 
-fn wish(arguments: &[&str]) -> Result<AdoptRequest, Vec<Problem>> {
+fn request(arguments: &[&str]) -> Result<AdoptRequest, Vec<Problem>> {
     AdoptRequest::of(&command(arguments), "shop")
 }
 
-fn sought(group: &str, kind: &str, name: &str, marks: Option<Value>) -> RequestedObject {
-    let marks = marks.map(|metadata| Marks::of_json(json!({ "metadata": metadata })).expect("metadata"));
-    RequestedObject { kind: GroupKind::new(group, kind), name: NamespacedName::new("shop", name), marks }
+fn object(group: &str, kind: &str, name: &str, metadata: Option<Value>) -> RequestedObject {
+    let metadata =
+        metadata.map(|metadata| Metadata::of_json(json!({ "metadata": metadata })).expect("metadata"));
+    RequestedObject { kind: GroupKind::new(group, kind), name: NamespacedName::new("shop", name), metadata }
 }
 
-/// A Deployment.
+/// The Deployment `web`.
 fn web(metadata: Value) -> RequestedObject {
-    sought("apps", "Deployment", "web", Some(metadata))
+    object("apps", "Deployment", "web", Some(metadata))
 }
 
 fn plan(
-    wish: &AdoptRequest,
+    request: &AdoptRequest,
     objects: Vec<RequestedObject>,
     existing: Option<&Existing>,
 ) -> Result<Plan, Vec<Problem>> {
-    Plan::make(wish, objects, existing, "in namespace shop")
+    Plan::make(request, objects, existing, "in namespace shop")
 }
 
-/// What speaks against it, a sentence each, with the exit code.
-fn objections(arguments: &[&str], object: RequestedObject) -> Vec<(bool, String)> {
+/// Each problem, and whether the input is invalid.
+fn problems(arguments: &[&str], object: RequestedObject) -> Vec<(bool, String)> {
     let problems =
-        wish(arguments).and_then(|wish| plan(&wish, vec![object], None)).expect_err("it cannot be done");
+        request(arguments).and_then(|request| plan(&request, vec![object], None)).expect_err("a problem");
     problems.into_iter().map(|problem| (problem.is_input, problem.text)).collect()
 }
 
 #[test]
 fn labels_and_annotations_are_added_and_the_application_names_all() {
-    let wish = wish(&["wordpress", "-", "--type", "blog"]).expect("it makes sense");
+    let request = request(&["wordpress", "-", "--type", "blog"]).expect("a valid request");
     let objects = vec![
         web(json!({ "labels": { "app": "web" } })),
-        sought("", "Service", "web", Some(json!({ "annotations": { "kubernetes.io/application": "" } }))),
-        sought(
+        object("", "Service", "web", Some(json!({ "annotations": { "kubernetes.io/application": "" } }))),
+        object(
             "",
             "ConfigMap",
             "settings",
@@ -70,7 +71,7 @@ fn labels_and_annotations_are_added_and_the_application_names_all() {
             })),
         ),
     ];
-    let plan = plan(&wish, objects, None).expect("it can be done");
+    let plan = plan(&request, objects, None).expect("a plan");
     assert_eq!(
         plan.manifest,
         json!({
@@ -88,122 +89,117 @@ fn labels_and_annotations_are_added_and_the_application_names_all() {
             },
         })
     );
-    let told = "\
-Application shop/wordpress of 3 objects:
+    let expected = "\
+Application shop/wordpress with 3 objects:
 
-  Deployment.apps web
-    label app.kubernetes.io/part-of: none → wordpress
-    annotation kubernetes.io/application: none → wordpress
-  Service web
-    label app.kubernetes.io/part-of: none → wordpress
+  Deployment/web
+    label app.kubernetes.io/part-of: <none> → wordpress
+    annotation kubernetes.io/application: <none> → wordpress
+  Service/web
+    label app.kubernetes.io/part-of: <none> → wordpress
     annotation kubernetes.io/application: \"\" → wordpress
-  ConfigMap settings
-    has its labels and its annotation already
-  Application wordpress
-    created, with the selector app.kubernetes.io/part-of=wordpress
-    and the components settings, web-deployment, web-service
+  ConfigMap/settings
+    no changes
+  Application/wordpress
+    create with selector app.kubernetes.io/part-of=wordpress
+    and components settings, web-deployment, web-service
 
-It will own these objects: whoever deletes Application wordpress deletes these objects with it.
+The Application owns the objects: deleting Application wordpress deletes them.
 ";
-    assert_eq!(plan.told(&Others::default(), SCREEN), told);
+    assert_eq!(plan.text(&Others::default(), SCREEN), expected);
 }
 
 #[rstest]
-#[case::of_another(
+#[case::other_application(
     &["wordpress", "-"],
     web(json!({ "annotations": { "kubernetes.io/application": "blog" } })),
-    &[(false, "Deployment.apps \"web\" was handed over to Application \"blog\" already: leave it out, or take it back with \
-               kubectl annotate deployment.apps/web -n shop kubernetes.io/application-")],
+    &[(false, "Deployment/web belongs to Application \"blog\" by its annotation kubernetes.io/application. Leave it out, or \
+               release it: kubectl annotate deployment.apps/web -n shop kubernetes.io/application-")],
 )]
 #[case::other_labels(
     &["wordpress", "-", "--selector", "app=wordpress,tier=front"],
     web(json!({ "labels": { "app": "web", "tier": "back" } })),
-    &[(false, "Deployment.apps \"web\" has the label app=web, and would have to have app=wordpress: whoever selects it by \
-               that label would lose it, so choose a label with --selector that it has or has not yet"),
-      (false, "Deployment.apps \"web\" has the label tier=back, and would have to have tier=front: whoever selects it by \
-               that label would lose it, so choose a label with --selector that it has or has not yet")],
+    &[(false, "Deployment/web has label app=web, but the selector requires app=wordpress. Labels are not overwritten: \
+               choose another one with --selector"),
+      (false, "Deployment/web has label tier=back, but the selector requires tier=front. Labels are not overwritten: \
+               choose another one with --selector")],
 )]
-#[case::absent(
+#[case::not_found(
     &["wordpress", "-"],
-    sought("apps", "Deployment", "web", None),
-    &[(false, "there is no Deployment.apps \"web\" in namespace shop: create it first, or leave it out")],
+    object("apps", "Deployment", "web", None),
+    &[(false, "Deployment/web not found in namespace shop. Create it first, or leave it out")],
 )]
-#[case::going(
+#[case::being_deleted(
     &["wordpress", "-"],
     web(json!({ "deletionTimestamp": "2026-11-14T12:00:00Z" })),
-    &[(false, "Deployment.apps \"web\" is being deleted: leave it out")],
+    &[(false, "Deployment/web is being deleted. Leave it out")],
 )]
-#[case::of_the_cluster(
+#[case::cluster_scoped(
     &["wordpress", "-"],
-    RequestedObject { name: NamespacedName::new("", "web"), ..sought("", "Node", "web", None) },
-    &[(false, "Node \"web\" is in no namespace, and an Application has members in its own only: leave it out")],
+    RequestedObject { name: NamespacedName::new("", "web"), ..object("", "Node", "web", None) },
+    &[(false, "Node/web is cluster-scoped, and members must be in the namespace of the Application. Leave it out")],
 )]
-#[case::no_label(
+#[case::selector_without_value(
     &["wordpress", "-", "--selector", "app"],
     web(json!({})),
-    &[(true, "--selector \"app\" is no label: write KEY=VALUE, such as app=wordpress")],
+    &[(true, "invalid --selector \"app\": give KEY=VALUE, e.g. app=wordpress")],
 )]
 #[case::two_values(
     &["wordpress", "-", "--selector", "app=a,app=b"],
     web(json!({})),
-    &[(true, "--selector asks for app=a and for app=b, and no object can have both: give one of them")],
+    &[(true, "conflicting values in --selector: app=a and app=b. Give one of them")],
 )]
-#[case::no_key(
-    &["wordpress", "-", "--selector", "a/b/c=a"],
-    web(json!({})),
-    &[(true, "there can be no such Application: spec.selector.matchLabels: invalid label key: use at most 63 letters, \
-              digits, '-', '_' and '.', starting and ending with a letter or digit, after an optional DNS prefix and '/'")],
-)]
-#[case::no_value(
-    &["wordpress", "-", "--selector", "app=a b"],
-    web(json!({})),
-    &[(true, "there can be no such Application: spec.selector.matchLabels.app: invalid label value \"a b\": use at most 63 \
-              letters, digits, '-', '_' and '.', starting and ending with a letter or digit")],
-)]
-#[case::no_name(
-    &["Word_Press", "-", "--selector", "app=web"],
-    web(json!({})),
-    &[(true, "there can be no such Application: metadata.name: invalid name \"Word_Press\": use lower-case letters, \
-              digits, '-' and '.', starting and ending with a letter or digit")],
-)]
-#[case::a_name_that_is_no_label(
-    &["a234567890b234567890c234567890d234567890e234567890f234567890g234", "-"],
-    web(json!({})),
-    &[(true, "there can be no such Application: spec.selector.matchLabels.app.kubernetes.io/part-of: must have at most 63 \
-              characters, has 64: choose a label with --selector")],
-)]
-fn what_speaks_against_it(
+fn problems_of_objects_and_selectors(
     #[case] arguments: &[&str],
     #[case] object: RequestedObject,
     #[case] expected: &[(bool, &str)],
 ) {
     let expected: Vec<_> = expected.iter().map(|(is_input, text)| (*is_input, (*text).to_owned())).collect();
-    assert_eq!(objections(arguments, object), expected);
+    assert_eq!(problems(arguments, object), expected);
 }
 
-/// All of it is said at once.
+/// The messages after the field are those of the CRD.
+#[rstest]
+#[case::label_key(&["wordpress", "-", "--selector", "a/b/c=a"], "spec.selector.matchLabels: ", "")]
+#[case::label_value(&["wordpress", "-", "--selector", "app=a b"], "spec.selector.matchLabels.app: ", "")]
+#[case::name(&["Word_Press", "-", "--selector", "app=web"], "metadata.name: ", "")]
+#[case::name_too_long_for_the_default_label(
+    &["a234567890b234567890c234567890d234567890e234567890f234567890g234", "-"],
+    "spec.selector.matchLabels.app.kubernetes.io/part-of: ",
+    ". Choose a label with --selector"
+)]
+fn invalid_applications(#[case] arguments: &[&str], #[case] field: &str, #[case] way_out: &str) {
+    match &*problems(arguments, web(json!({}))) {
+        [(true, text)] => {
+            assert!(text.starts_with(&format!("invalid Application: {field}")), "{text}");
+            assert!(text.ends_with(way_out), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
-fn several_objections_come_together() {
-    let wish = wish(&["wordpress", "-"]).expect("it makes sense");
+fn all_problems_are_reported_at_once() {
+    let request = request(&["wordpress", "-"]).expect("a valid request");
     let objects = vec![
         web(json!({ "annotations": { "kubernetes.io/application": "blog" } })),
-        sought("", "Service", "web", None),
+        object("", "Service", "web", None),
     ];
-    assert_eq!(plan(&wish, objects, None).expect_err("it cannot be done").len(), 2);
+    assert_eq!(plan(&request, objects, None).expect_err("problems").len(), 2);
 }
 
-/// What has its own name may look like what was made up for another.
+/// The name of an object may equal the key that was made for another.
 #[test]
-fn components_never_share_a_key() {
-    let wish = wish(&["wordpress", "-"]).expect("it makes sense");
-    let there = || Some(json!({}));
+fn component_keys_are_unique() {
+    let request = request(&["wordpress", "-"]).expect("a valid request");
+    let metadata = || Some(json!({}));
     let objects = vec![
         web(json!({})),
-        sought("", "Service", "web", there()),
-        sought("serving.knative.dev", "Service", "web", there()),
-        sought("", "ConfigMap", "web-deployment", there()),
+        object("", "Service", "web", metadata()),
+        object("serving.knative.dev", "Service", "web", metadata()),
+        object("", "ConfigMap", "web-deployment", metadata()),
     ];
-    let plan = plan(&wish, objects, None).expect("it can be done");
+    let plan = plan(&request, objects, None).expect("a plan");
     let components = plan.manifest["spec"]["components"].as_object().expect("a map");
     let keys: Vec<_> = components.keys().map(String::as_str).collect();
     assert_eq!(keys, ["web-deployment", "web-deployment-2", "web-service", "web-service-2"]);
@@ -212,7 +208,7 @@ fn components_never_share_a_key() {
 
 fn existing(spec: &Value) -> Existing {
     let spec: ApplicationSpec = serde_json::from_value(spec.clone()).expect("a spec");
-    Existing { spec: Some(spec), uid: "a".to_owned(), is_deleted: false }
+    Existing { spec: Some(spec), uid: "a".to_owned(), is_deleting: false }
 }
 
 #[rstest]
@@ -228,42 +224,41 @@ fn existing(spec: &Value) -> Existing {
 #[case::another_type(
     json!({ "web": { "group": "apps", "kind": "Deployment" } }), "wordpress", &["--type", "blog"], false,
 )]
-fn an_application_that_is_there(
+fn an_existing_application(
     #[case] components: Value,
     #[case] label: &str,
     #[case] more: &[&str],
     #[case] is_it: bool,
 ) {
-    let there = existing(&json!({
+    let existing = existing(&json!({
         "selector": { "matchLabels": { "app.kubernetes.io/part-of": label } },
         "components": components,
     }));
     let arguments: Vec<_> = ["wordpress", "-"].iter().chain(more).copied().collect();
-    let wish = wish(&arguments).expect("it makes sense");
-    let marks = json!({
+    let request = request(&arguments).expect("a valid request");
+    let metadata = json!({
         "labels": { "app.kubernetes.io/part-of": "wordpress" },
         "annotations": { "kubernetes.io/application": "wordpress" },
     });
-    let planned = plan(&wish, vec![web(marks)], Some(&there));
+    let planned = plan(&request, vec![web(metadata)], Some(&existing));
     match planned {
         Ok(plan) => assert!(is_it && plan.is_done()),
         Err(problems) => {
-            let expected = "Application \"wordpress\" exists already, and selects or names something else: choose another \
-                            name, or change it with kubectl edit application/wordpress -n shop";
+            let expected = "Application \"wordpress\" already exists with another selector, type or components. Choose \
+                            another name, or edit it: kubectl edit applications.bellwether.dev/wordpress -n shop";
             assert_eq!((is_it, problems), (false, vec![Problem::refusal(expected.to_owned())]));
         }
     }
 }
 
-/// Who lost a label gets it back, and the Application stays as it is.
 #[test]
-fn an_application_that_is_there_may_miss_something() {
-    let there = existing(&json!({
+fn an_existing_application_gets_back_an_object_that_lost_its_label() {
+    let existing = existing(&json!({
         "selector": { "matchLabels": { "app.kubernetes.io/part-of": "wordpress" } },
         "components": { "web": { "group": "apps", "kind": "Deployment" } },
     }));
-    let wish = wish(&["wordpress", "-"]).expect("it makes sense");
-    let plan = plan(&wish, vec![web(json!({}))], Some(&there)).expect("it can be done");
+    let request = request(&["wordpress", "-"]).expect("a valid request");
+    let plan = plan(&request, vec![web(json!({}))], Some(&existing)).expect("a plan");
     assert!(!plan.creates && !plan.is_done());
-    assert!(plan.told(&Others::default(), SCREEN).contains("is there already, and names just these"));
+    assert!(plan.text(&Others::default(), SCREEN).contains("  Application/wordpress\n    no changes\n"));
 }

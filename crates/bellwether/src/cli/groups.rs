@@ -1,4 +1,4 @@
-//! The commands about groups of objects, and where they look.
+//! Arguments of the commands about groups, and where these commands read objects.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use bellwether_kube_io::write::Login;
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::{SignedDuration, Timestamp};
 
-use super::time;
+use super::{ObjectFormat, time};
 
-/// Where to look: a cluster, or files that stand for one.
+/// A cluster, or files instead of one.
 #[derive(Clone, Debug, Args)]
-pub struct PlaceArgs {
-    /// The kubeconfig of the cluster; without one, as kubectl finds it
+pub struct LocationArgs {
+    /// The kubeconfig file; defaults to that of kubectl
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "from")]
     pub kubeconfig: Option<PathBuf>,
 
@@ -20,18 +20,17 @@ pub struct PlaceArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "from")]
     pub context: Option<String>,
 
-    /// The namespace; without one, that of the context
+    /// The namespace; defaults to that of the context
     #[arg(short, long, value_name = "NAME")]
     pub namespace: Option<String>,
 
-    /// Look at the objects in this file or directory instead of a cluster: a dump, or a repository of manifests
+    /// Read a file or directory instead of a cluster: a dump, or a repository of manifests
     #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
     pub from: Vec<PathBuf>,
 }
 
-impl PlaceArgs {
-    /// The place that they name.
-    pub(crate) fn place(&self) -> Location {
+impl LocationArgs {
+    pub(crate) fn location(&self) -> Location {
         let Self { kubeconfig, context, namespace, from } = self.clone();
         if from.is_empty() {
             Location::Cluster { login: Login { kubeconfig, context }, namespace }
@@ -41,83 +40,77 @@ impl PlaceArgs {
     }
 }
 
-/// Where to look, and when.
+/// Where objects are read, and as of when they are assessed.
 #[derive(Clone, Debug, Args)]
-pub struct SceneArgs {
-    /// Where.
+pub struct InputArgs {
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub location: LocationArgs,
 
-    /// Judge the objects of --from as of this time, such as 2026-11-14T12:00:00Z, instead of now
+    /// Assess the objects of --from as of this time, e.g. 2026-11-14T12:00:00Z; defaults to now
     #[arg(long, value_name = "TIME", value_parser = time, requires = "from")]
     pub now: Option<Timestamp>,
 }
 
-impl SceneArgs {
-    /// The place that they name.
-    pub(crate) fn place(&self) -> Location {
-        self.place.place()
+impl InputArgs {
+    pub(crate) fn location(&self) -> Location {
+        self.location.location()
     }
 
-    /// As of when objects are judged.
     pub(crate) fn now(&self) -> Timestamp {
         self.now.unwrap_or_else(Timestamp::now)
     }
 }
 
 pub(super) const STATUS_HELP: &str = "Examples:
-  bellwether status                      what is in the namespace, the worst first
-  bellwether status -A -w                all namespaces, as it changes
-  bellwether status wordpress            one of them: what is wrong with it, and on what that rests
-  bellwether status rollup/platform      a Rollup, where an Application has the same name
-  bellwether status --from dump/         the same from files
+  bellwether status                      all groups in the namespace, the worst first
+  bellwether status -A -w                all namespaces, updated on each change
+  bellwether status wordpress            one group, with causes and the fields behind them
+  bellwether status rollup/platform      a Rollup, if an Application has the same name
+  bellwether status --from dump/         read files instead of a cluster
   bellwether status -A --type wordpress -o json
 
-Exit codes: 0 all are ready, 1 something is not, or there is nothing, 2 something could not be read.";
+Exit codes: 0 all groups are Ready, 1 a group is not Ready or none was found, 2 not all could be read.";
 
-/// The arguments of `bellwether status`.
 #[derive(Debug, Args)]
 pub struct Status {
-    /// An Application or a Rollup; without one, all of them
+    /// The Application or Rollup; defaults to all
     pub name: Option<String>,
 
-    /// In all namespaces
+    /// List the groups of all namespaces
     #[arg(short = 'A', long, conflicts_with_all = ["namespace", "name"])]
     pub all_namespaces: bool,
 
-    /// Only Applications of this type, such as wordpress
+    /// List only Applications of this type, e.g. wordpress
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "name")]
     pub type_: Option<String>,
 
-    /// Go on, and show it anew whenever it changes
+    /// Watch, and print each change
     #[arg(short, long, conflicts_with = "from")]
     pub watch: bool,
 
-    /// List what is ready too, however much it is
+    /// List Ready groups or members, too
     #[arg(long)]
     pub all: bool,
 
-    /// How to print the answer
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = GroupFormat::Table)]
     pub output: GroupFormat,
 
-    /// Where to look.
     #[command(flatten)]
-    pub scene: SceneArgs,
+    pub input: InputArgs,
 }
 
-/// The formats of commands about groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GroupFormat {
-    /// For people: the worst first, cut to the width of the terminal
+    /// Text, cut to the width of the terminal
     Table,
-    /// The same with more columns, and nothing left out
+    /// Text with more columns, not cut
     Wide,
-    /// For programs
+    /// JSON
     Json,
-    /// The same as YAML
+    /// YAML
     Yaml,
-    /// The names alone, one on a line
+    /// The names only, one per line
     Name,
 }
 
@@ -126,25 +119,23 @@ pub(super) const TREE_HELP: &str = "Examples:
   bellwether tree wordpress --all --from dump/
   bellwether tree rollup/platform
 
-Exit codes: 0 all is ready, 1 something is not, 2 something could not be read.";
+Exit codes: 0 the group is Ready, 1 it is not, 2 not all could be read.";
 
-/// The arguments of `bellwether tree`.
 #[derive(Debug, Args)]
 pub struct Tree {
-    /// The Application or the Rollup
+    /// The Application or Rollup
     pub name: String,
 
-    /// Open what is ready too
+    /// Show Ready objects, too
     #[arg(long)]
     pub all: bool,
 
-    /// How to print the answer
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = GroupFormat::Table)]
     pub output: GroupFormat,
 
-    /// Where to look.
     #[command(flatten)]
-    pub scene: SceneArgs,
+    pub input: InputArgs,
 }
 
 pub(super) const WAIT_HELP: &str = "Examples:
@@ -152,49 +143,45 @@ pub(super) const WAIT_HELP: &str = "Examples:
   bellwether wait wordpress --stable 20s --fail-fast --timeout 10m
   bellwether wait rollup/platform
 
-Exit codes: 0 it is ready, 1 it has failed, 2 the time is up, 3 nobody can tell.";
+Exit codes: 0 ready, 1 failed, 2 timed out, 3 unknown.";
 
-/// The arguments of `bellwether wait`.
 #[derive(Debug, Args)]
 pub struct Wait {
-    /// The Application or the Rollup
+    /// The Application or Rollup
     pub name: String,
 
-    /// What to wait for
-    #[arg(long = "for", value_enum, default_value_t = Goal::Ready, value_name = "WHAT")]
+    /// The condition to wait for
+    #[arg(long = "for", value_enum, default_value_t = Goal::Ready, value_name = "CONDITION")]
     pub goal: Goal,
 
-    /// It must have been so for this long, such as 20s
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s")]
+    /// Require that the condition has been met for this long, e.g. 20s
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "0s")]
     pub stable: SignedDuration,
 
-    /// End as soon as something has failed, instead of hoping that it mends itself until the time is up
+    /// End at the first failure instead of waiting for a repair
     #[arg(long)]
     pub fail_fast: bool,
 
-    /// How long to wait, such as 90s, 5m or 1h
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    /// How long to wait, e.g. 90s, 5m or 1h
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5m")]
     pub timeout: SignedDuration,
 
-    /// Where to look.
     #[command(flatten)]
-    pub scene: SceneArgs,
+    pub input: InputArgs,
 }
 
-/// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Goal {
     /// All members are ready
     Ready,
-    /// All members of an Application have been acted on in their latest version
+    /// The controllers of all members of an Application have acted on their latest generation
     Settled,
     /// All named components and dependencies of an Application exist
     Installed,
 }
 
 impl Wait {
-    /// How long to wait, and for what.
-    pub(crate) fn terms(&self) -> wait::WaitOptions {
+    pub(crate) fn options(&self) -> wait::WaitOptions {
         let goal = match self.goal {
             Goal::Ready => wait::Goal::Ready,
             Goal::Settled => wait::Goal::Settled,
@@ -208,22 +195,20 @@ pub(super) const WHOSE_HELP: &str = "Examples:
   bellwether whose deploy/web
   bellwether whose statefulset/mysql --from dump/
 
-Exit codes: 0 it belongs to an Application or a Rollup, 1 it belongs to none, 2 something could not be read.";
+Exit codes: 0 the object belongs to an Application or Rollup, 1 it belongs to none, 2 not all could be read.";
 
-/// The arguments of `bellwether whose`.
 #[derive(Debug, Args)]
 pub struct Whose {
-    /// The object, as kubectl has it: deploy/web, statefulsets.apps/mysql
+    /// The object, e.g. deploy/web or statefulsets.apps/mysql
     #[arg(value_name = "KIND/NAME")]
     pub object: String,
 
-    /// How to print the answer
-    #[arg(short, long, value_enum, default_value_t = super::ExplainFormat::Text)]
-    pub output: super::ExplainFormat,
+    /// The output format
+    #[arg(short, long, value_enum, default_value_t = ObjectFormat::Text)]
+    pub output: ObjectFormat,
 
-    /// Where to look.
     #[command(flatten)]
-    pub scene: SceneArgs,
+    pub input: InputArgs,
 }
 
 pub(super) const ADOPT_HELP: &str = "Examples:
@@ -231,45 +216,47 @@ pub(super) const ADOPT_HELP: &str = "Examples:
   bellwether adopt wordpress deploy/web --selector app=wordpress --dry-run
   bellwether adopt wordpress deploy/web --from manifests/ --dry-run -o yaml
 
-Each object gets the labels of the selector and the annotation that hands it over; then the Application is created that
-names them all. Nothing else of the objects is changed. All of it is tried out first, and shown; if a step fails, all
+Adds the labels of the selector and the annotation kubernetes.io/application to each object.
+Then creates the Application. Other fields are not changed.
+
+The Application owns the objects: deleting it deletes them.
+
+Shows the changes first, after a dry run on the API server. If a change fails, the changes
 before it are undone.
 
-Exit codes: 0 it is done, 1 it is not, 2 something could not be read or makes no sense.";
+Exit codes: 0 done, 1 not done, 2 invalid input, or not all could be read.";
 
-/// The arguments of `bellwether adopt`.
 #[derive(Debug, Args)]
 pub struct Adopt {
     /// The name of the Application to create
     pub name: String,
 
-    /// The objects, as kubectl has them: deploy/web, svc/web
+    /// The objects, e.g. deploy/web svc/web
     #[arg(required = true, value_name = "KIND/NAME")]
     pub objects: Vec<String>,
 
-    /// The labels that make an object a member; without any, app.kubernetes.io/part-of=NAME
+    /// The labels of the selector; defaults to app.kubernetes.io/part-of=NAME
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub selector: Vec<String>,
 
-    /// What kind of application it is, such as wordpress
+    /// The type of the Application, e.g. wordpress
     #[arg(long = "type", value_name = "TYPE")]
     pub type_: Option<String>,
 
-    /// Only show what would be done, after the API server has been asked whether it would do it
+    /// Only show the changes, after a dry run on the API server
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
 
-    /// How to print what is done: in words, or the Application that is created
-    #[arg(short, long, value_enum, default_value_t = super::ExplainFormat::Text)]
-    pub output: super::ExplainFormat,
+    /// The output format: the changes as text, or the manifest of the Application
+    #[arg(short, long, value_enum, default_value_t = ObjectFormat::Text)]
+    pub output: ObjectFormat,
 
-    /// Where to look.
     #[command(flatten)]
-    pub scene: SceneArgs,
+    pub input: InputArgs,
 }
 
 pub(super) const LINT_GROUPS_HELP: &str = "Examples:
@@ -277,14 +264,13 @@ pub(super) const LINT_GROUPS_HELP: &str = "Examples:
   bellwether lint deploy/ -o json
   helm template chart/ | bellwether lint -
 
-Checks them as the API server and the controller do, without either. Objects of other kinds are passed over.
+Checks what the API server and the controller check, without a cluster. Other kinds are ignored.
 
-Exit codes: 0 all are right, 1 something is wrong, 2 something could not be read.";
+Exit codes: 0 all objects are valid, 1 an object is invalid, 2 not all could be read.";
 
-/// The arguments of `bellwether lint`.
 #[derive(Debug, Args)]
 pub struct Lint {
-    /// The same as FILE, as kubectl has it
+    /// The same as FILE, for users of kubectl
     #[arg(short = 'f', long = "filename", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub named: Vec<PathBuf>,
 
@@ -292,7 +278,7 @@ pub struct Lint {
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
 
-    /// How to print the answer
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = super::ExplainFormat::Text)]
     pub output: super::ExplainFormat,
 }
@@ -301,28 +287,26 @@ pub(super) const DEMO_HELP: &str = "Examples:
   bellwether demo
   bellwether demo --once --speed 4
 
-It needs no cluster, opens no connection and writes no file. Ctrl-C ends it.";
+Needs no cluster, opens no connection and writes no file. Press Ctrl-C to end it.";
 
-/// The arguments of `bellwether demo`.
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// How many times as fast as usual
+    /// The speed as a factor, e.g. 2 for twice as fast
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
     pub speed: f64,
 
-    /// Tell the story once instead of again and again
+    /// End after the last scene instead of starting again
     #[arg(long)]
     pub once: bool,
 }
 
-/// A length of time as people write it: `90s`, `5m`, `1h30m`.
 fn duration(text: &str) -> Result<SignedDuration, String> {
-    let wrong = || "a time looks like 90s, 5m or 1h30m".to_owned();
-    let duration: SignedDuration = text.parse().map_err(|_| wrong())?;
-    if duration.is_negative() { Err(wrong()) } else { Ok(duration) }
+    let error = || "give a duration such as 90s, 5m or 1h30m".to_owned();
+    let duration: SignedDuration = text.parse().map_err(|_| error())?;
+    if duration.is_negative() { Err(error()) } else { Ok(duration) }
 }
 
 fn speed(text: &str) -> Result<f64, String> {
     let speed = text.parse().ok().filter(|speed: &f64| (0.1..=1000.0).contains(speed));
-    speed.ok_or_else(|| "the speed is a number from 0.1 to 1000".to_owned())
+    speed.ok_or_else(|| "give a number from 0.1 to 1000".to_owned())
 }

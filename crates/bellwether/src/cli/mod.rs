@@ -1,9 +1,9 @@
-//! The commands and their flags: the one definition from which parsing, help and completions come.
+//! The commands and their flags. Doc comments are the help that users read.
 
 mod groups;
 mod rollups;
 
-pub use groups::{Adopt, Demo, Goal, GroupFormat, Lint, PlaceArgs, SceneArgs, Status, Tree, Wait, Whose};
+pub use groups::{Adopt, Demo, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait, Whose};
 pub use rollups::Rollups;
 
 use std::{
@@ -12,14 +12,15 @@ use std::{
 };
 
 use bellwether_health::{Context, user::UserRules};
+use bellwether_inspect::shell::program;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use jiff::Timestamp;
 
 /// One trustworthy status for many Kubernetes objects.
 ///
-/// Bellwether says what is true of an application, of the components under an operator, or of one object in many
-/// clusters: whether it is ready, why not, since when, and how far along.
+/// Bellwether shows the health of an application, of the components of an operator, or of a single object: whether it is
+/// ready, why not, since when, and its progress.
 #[derive(Debug, Parser)]
 #[command(
     name = "bellwether",
@@ -27,97 +28,93 @@ use jiff::Timestamp;
     arg_required_else_help = true,
     max_term_width = 100,
     disable_help_subcommand = true,
-    after_help = "Exit codes: 0 success, 1 failure, 2 wrong usage."
+    after_help = "Exit codes: 0 success, 1 failure, 2 invalid usage. The help of each command has more."
 )]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What Bellwether can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// See what Bellwether does, without any cluster
+    /// Show what Bellwether does, without a cluster
     ///
-    /// Tells a story in the terminal: an application is installed, rolled out, broken, repaired, and so is the platform below
-    /// it. All of it happens in a cluster in memory, and what is shown comes from the same engine that looks after real ones.
+    /// Runs a story in the terminal: an application is installed, updated, broken and repaired, and so is the platform
+    /// below it. The cluster is simulated; the engine is the one that the controller runs.
     #[command(after_help = groups::DEMO_HELP)]
     Demo(Demo),
 
-    /// Say how Applications and Rollups are, the worst first, or all about one
+    /// Show the health of Applications and Rollups
     ///
-    /// Works with or without a controller in the cluster: what belongs together is found and judged here and now.
+    /// Reads the objects and assesses them. No controller needs to run in the cluster.
     #[command(after_help = groups::STATUS_HELP)]
     Status(Status),
 
-    /// Show an Application or a Rollup with its members and all that they own
+    /// Show an Application or Rollup with its members and the objects that they own
     ///
-    /// Follows the references to owners: from a Deployment to its ReplicaSets to their Pods. Only what is not ready is
-    /// opened.
+    /// Follows owner references: from a Deployment to its ReplicaSets to their Pods. Ready objects are only counted,
+    /// unless --all is given.
     #[command(after_help = groups::TREE_HELP)]
     Tree(Tree),
 
-    /// Wait until an Application or a Rollup is ready
+    /// Wait until an Application or Rollup is ready
     ///
-    /// Shows how far along its members are: as bars on a terminal, and a line for each change elsewhere. The last line is
-    /// the answer.
+    /// Shows the progress of its members: bars on a terminal, otherwise a line for each change. The last line is the
+    /// result.
     #[command(after_help = groups::WAIT_HELP)]
     Wait(Wait),
 
-    /// Say to which Application an object belongs, and to which Rollups
+    /// Show which Applications and Rollups an object belongs to
     #[command(after_help = groups::WHOSE_HELP)]
     Whose(Whose),
 
-    /// Make an Application of objects that exist already
+    /// Create an Application from existing objects
     #[command(after_help = groups::ADOPT_HELP)]
     Adopt(Adopt),
 
-    /// Say what is wrong with objects of Bellwether's kinds, and where, before they are applied
+    /// Validate objects of Bellwether's kinds before they are applied
     #[command(after_help = groups::LINT_GROUPS_HELP)]
     Lint(Lint),
 
-    /// Say how objects from files are, the worst first
+    /// Show the health of objects from files or stdin
     ///
-    /// Reads YAML of many documents, JSON, JSON lines and lists, and says of every object whether it is ready, why not, for
-    /// how long and how far along. What is no Kubernetes object is an error, and the rest is judged all the same.
+    /// Reads YAML, JSON, JSON lines and lists. A document that is not a Kubernetes object is an error; the others are
+    /// assessed nevertheless.
     #[command(after_help = ASSESS_HELP)]
     Assess(Assess),
 
-    /// Say how the verdict on an object came about
+    /// Explain the health verdict of an object
     ///
-    /// For an object of a cluster, or for every object of files: how it is, since when, which rule says so, the fields that the rule read with their values, and
-    /// what time alone will change.
+    /// For an object in the cluster, or for every object in files: its state and since when, the rule that was applied,
+    /// the fields that the rule has read, and how the verdict will change with time alone.
     #[command(after_help = EXPLAIN_HELP)]
     Explain(Explain),
 
-    /// Check and try the rules that you write for your own kinds
+    /// Validate and test health rules for custom kinds
     #[command(subcommand)]
     Rules(Rules),
 
-    /// Keep the status of Applications true in a cluster
+    /// Run the controller that keeps the status of Applications, Rollups and HealthRules up to date
     ///
-    /// Watches the kinds that Applications name, judges their objects, and writes what they come to into the status of each
-    /// Application. It needs the CustomResourceDefinitions in the cluster. Several may run: one leads, the others stand by
-    /// with all they need to take over.
+    /// Watches the kinds that Applications and Rollups name, assesses their objects with built-in rules and HealthRules,
+    /// and writes the result to the status of each Application and Rollup. It requires the CustomResourceDefinitions in the
+    /// cluster. Several replicas may run: one is the leader, the others are on standby with warm caches.
     #[command(after_help = CONTROLLER_HELP)]
     Controller(Box<Controller>),
 
     /// Print the CustomResourceDefinitions of Bellwether's kinds
-    ///
-    /// Install them with: bellwether crds | kubectl apply --server-side -f -
     #[command(
         after_help = "Examples:\n  bellwether crds | kubectl apply --server-side -f -\n  bellwether crds -o name"
     )]
     Crds {
-        /// How to print them
+        /// The output format
         #[arg(short, long, value_enum, default_value_t = CrdFormat::Yaml)]
         output: CrdFormat,
     },
 
     /// Print a completion script for a shell
     ///
-    /// Load it in the current shell, or put it where the shell looks for completions.
+    /// Load it in the current shell, or write it to the directory of completions of the shell.
     #[command(
         after_help = "Examples:\n  source <(bellwether completions bash)\n  bellwether completions fish > \
                       ~/.config/fish/completions/bellwether.fish"
@@ -132,11 +129,10 @@ const CONTROLLER_HELP: &str = "Examples:
   bellwether crds | kubectl apply --server-side -f - && bellwether controller
   bellwether controller --context staging --watch-namespace shop --leader-elect=false
 
-Every flag can also be given as an environment variable, such as BELLWETHER_WATCH_NAMESPACE.
-It serves /healthz, /readyz and /metrics; how a group is, it tells on
-/readyz/applications/NAMESPACE/NAME and /readyz/rollups/NAME. It ends on SIGINT and SIGTERM.";
+Every flag can also be given as an environment variable, e.g. BELLWETHER_WATCH_NAMESPACE.
+Serves /healthz, /readyz and /metrics, and the health of a group on
+/readyz/applications/NAMESPACE/NAME and /readyz/rollups/NAME. Ends on SIGINT and SIGTERM.";
 
-/// The flags of `controller`.
 #[derive(Debug, Args)]
 pub struct Controller {
     /// Kubeconfig of the cluster; by default as kubectl finds it, and in a Pod the service account
@@ -218,7 +214,7 @@ const ASSESS_HELP: &str = "Examples:
   bellwether assess -f dump/ -o json
   bellwether assess web.yaml --explain
 
-Exit codes: 0 all are ready, 1 something is not, 2 something could not be read.";
+Exit codes: 0 all objects are Ready, 1 an object is not, 2 not all could be read.";
 
 const EXPLAIN_HELP: &str = "Examples:
   bellwether explain deploy/web -n shop
@@ -226,22 +222,21 @@ const EXPLAIN_HELP: &str = "Examples:
   kubectl get deploy web -o yaml | bellwether explain -
   bellwether explain -f web.yaml -o json
 
-Exit codes: 0 all are ready, 1 something is not, 2 something could not be read.";
+Exit codes: 0 all objects are Ready, 1 an object is not, 2 not all could be read.";
 
-/// What can be done with rules.
 #[derive(Debug, Subcommand)]
 pub enum Rules {
-    /// Say what is wrong with rules, and where
+    /// Validate health rules
     ///
-    /// Reads HealthRules from YAML, and Argo CD's health.lua from directories named GROUP/KIND, and checks them as the API
-    /// server and the controller do: fields, expressions, scripts, and whether two rules are for the same kind.
+    /// Reads HealthRules from YAML, and Argo CD's health.lua from directories named GROUP/KIND. Checks what the API server
+    /// and the controller check: fields, expressions, scripts, and two rules for the same kind.
     #[command(after_help = LINT_HELP)]
     Lint(RuleFiles),
 
-    /// Try rules on objects whose health is known
+    /// Test health rules against example objects
     ///
-    /// Runs every suite of tests in a directory: Argo CD's health_test.yaml as they are, and files of your own that end in
-    /// _test.yaml, each with a list of objects and what is expected of them.
+    /// Runs every test suite in a directory: Argo CD's health_test.yaml unchanged, and files that end in _test.yaml, each
+    /// with a list of objects and their expected health.
     #[command(after_help = TEST_HELP)]
     Test(RuleTests),
 }
@@ -250,90 +245,83 @@ const LINT_HELP: &str = "Examples:
   bellwether rules lint rules/
   bellwether rules lint widgets.yaml -o json
 
-Exit codes: 0 all are right, 1 something is wrong with a rule, 2 something could not be read.";
+Exit codes: 0 all rules are valid, 1 a rule is invalid, 2 not all could be read.";
 
 const TEST_HELP: &str = "Examples:
   bellwether rules test rules/
   bellwether rules test argo-cd/resource_customizations
 
-Exit codes: 0 all cases pass, 1 a case fails, 2 something could not be read.";
+Exit codes: 0 all cases pass, 1 a case fails, 2 not all could be read.";
 
-/// The arguments of `bellwether rules lint`.
 #[derive(Debug, Args)]
 pub struct RuleFiles {
     /// A file with rules, or a directory of such files
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
 
-    /// How to print the answer
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
     pub output: ExplainFormat,
 }
 
-/// The arguments of `bellwether rules test`.
 #[derive(Debug, Args)]
 pub struct RuleTests {
     /// A directory with rules and their tests, or one of its suites
     #[arg(required = true, value_name = "DIR", value_hint = ValueHint::AnyPath)]
     pub directories: Vec<PathBuf>,
 
-    /// Judge as of this time, such as 2026-11-14T12:00:00Z, instead of now
+    /// Assess as of this time, e.g. 2026-11-14T12:00:00Z; defaults to now
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub now: Option<Timestamp>,
 
-    /// How to print the answer
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
     pub output: ExplainFormat,
 }
 
-/// The arguments of `bellwether assess`.
 #[derive(Debug, Args)]
 pub struct Assess {
-    /// The objects.
     #[command(flatten)]
     pub objects: Objects,
 
-    /// How to print the answer
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = AssessFormat::Table)]
     pub output: AssessFormat,
 
-    /// In whose words: kstatus and Argo CD judge some objects differently
+    /// The tool whose verdicts to return; kstatus and Argo CD differ for some objects
     #[arg(long, value_enum, default_value_t = Dialect::Native)]
     pub dialect: Dialect,
 
-    /// Show the fields that each verdict rests on
+    /// Show the fields that each verdict is based on
     #[arg(long)]
     pub explain: bool,
 
-    /// List what is ready too, however much it is
+    /// List Ready objects even if there are many
     #[arg(long)]
     pub all: bool,
 }
 
-/// The arguments of `bellwether explain`.
 #[derive(Debug, Args)]
 #[command(mut_arg("files", |files| files.help(
-    "An object of a cluster as KIND/NAME, such as deploy/web; or a file with objects, a directory of such files, or - for \
+    "An object in the cluster as KIND/NAME, e.g. deploy/web; or a file with objects, a directory of such files, or - for \
      standard input"
 )))]
 pub struct Explain {
-    /// The objects.
     #[command(flatten)]
     pub objects: Objects,
 
-    /// Where to look for those that are named.
     #[command(flatten)]
-    pub place: PlaceArgs,
+    pub location: LocationArgs,
 
-    /// How to print the answer
+    /// The output format
     #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
     pub output: ExplainFormat,
 }
 
-/// Objects from files, and what their verdicts depend on besides them.
+/// Objects from files, and the rules to assess them with.
 #[derive(Debug, Args)]
 pub struct Objects {
-    /// The same as FILE, as kubectl has it
+    /// The same as FILE, for users of kubectl
     #[arg(short = 'f', long = "filename", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub named: Vec<PathBuf>,
 
@@ -341,21 +329,21 @@ pub struct Objects {
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
 
-    /// Judge as of this time, such as 2026-11-14T12:00:00Z, instead of now
+    /// Assess as of this time, e.g. 2026-11-14T12:00:00Z; defaults to now
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub now: Option<Timestamp>,
 
-    /// Judge by the generic rules alone, without those for particular kinds
+    /// Use only generic rules, and none for particular kinds
     #[arg(long)]
     pub no_builtin: bool,
 
-    /// Judge by the rules in this file or directory first: HealthRules, or Argo CD's GROUP/KIND/health.lua
+    /// Use the rules in this file or directory first: HealthRules, or Argo CD's GROUP/KIND/health.lua
     #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
     pub rules: Vec<PathBuf>,
 }
 
 impl Objects {
-    /// Where the objects are, for a command of this name.
+    /// The files of a command, which defaults to standard input. Fails if that is a terminal.
     pub(crate) fn inputs(&self, command: &str) -> Result<Vec<PathBuf>, String> {
         let inputs: Vec<_> = self.named.iter().chain(&self.files).cloned().collect();
         if !inputs.is_empty() {
@@ -363,8 +351,8 @@ impl Objects {
         }
         if stdin().is_terminal() {
             return Err(format!(
-                "there is nothing to judge: name files or directories, or pipe objects in, as in kubectl get pods -o yaml | \
-                 bellwether {command} -"
+                "no input. Give files or directories, or pipe objects in: kubectl get pods -o yaml | {} {command} -",
+                program()
             ));
         }
         Ok(vec![PathBuf::from("-")])
@@ -380,53 +368,61 @@ impl Objects {
 }
 
 fn time(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| "a time looks like 2026-11-14T12:00:00Z".to_owned())
+    text.parse().map_err(|_| "give a time such as 2026-11-14T12:00:00Z".to_owned())
 }
 
-/// The formats of `bellwether assess`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AssessFormat {
-    /// For people: the worst first, cut to the width of the terminal
+    /// Text, the worst first, cut to the width of the terminal
     Table,
-    /// The same with reasons and rules, and nothing left out
+    /// Text with reasons and rules, not cut
     Wide,
-    /// An array, in the order of the input
+    /// A JSON array, in the order of the input
     Json,
-    /// The same as YAML
+    /// A YAML list, in the order of the input
     Yaml,
-    /// The names of the objects, one on a line
+    /// The names of the objects, one per line
     Name,
 }
 
-/// The formats of `bellwether explain`.
+/// Of commands that print a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExplainFormat {
-    /// For people
+    /// Text
     Text,
-    /// An array, in the order of the input
+    /// A JSON array, in the order of the input
     Json,
-    /// The same as YAML
+    /// A YAML list, in the order of the input
     Yaml,
 }
 
-/// In whose words objects are judged.
+/// Of commands that print one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ObjectFormat {
+    /// Text
+    Text,
+    /// A JSON object
+    Json,
+    /// A YAML document
+    Yaml,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dialect {
-    /// Our own
+    /// Bellwether
     Native,
-    /// Those of kstatus (cli-utils 0.37.2, and its newer rule for suspended Jobs)
+    /// kstatus (cli-utils 0.37.2, and its newer rule for suspended Jobs)
     Kstatus,
-    /// Those of the checks that are built into Argo CD 3.6
+    /// The checks that are built into Argo CD 3.6
     Argo,
 }
 
-/// The formats of `bellwether crds`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CrdFormat {
-    /// One document for each kind
+    /// A YAML document for each kind
     Yaml,
-    /// A single List
+    /// A single JSON List
     Json,
-    /// Their names, one on a line
+    /// The names, one per line
     Name,
 }

@@ -1,4 +1,4 @@
-//! What runs Pods, binds volumes and gives out addresses: the parts of a cluster that are machines, or act for them.
+//! The simulated kubelets, the volume binder and the load balancer.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::{
     workloads::claim,
 };
 
-/// The images that there are. All others cannot be pulled.
+/// Other images cannot be pulled.
 const IMAGES: &[&str] = &["mysql:8.4", "wordpress:6-apache", "varnish:7.6", "varnish:7.7"];
 
-/// How long things take. They are quicker than in a cluster: people watch.
+// Shorter than in a real cluster, because people watch.
 const BINDS_WITHIN: Duration = Duration::from_millis(1250);
 const PULLS_WITHIN: Duration = Duration::from_secs(1);
 const READY_WITHIN: Duration = Duration::from_millis(750);
@@ -23,14 +23,13 @@ const ENDS_WITHIN: Duration = Duration::from_secs(1);
 const NOTICES_WITHIN: Duration = Duration::from_secs(1);
 const ADDRESS_WITHIN: Duration = Duration::from_millis(2500);
 
-/// An address that no machine has: it is kept for documentation.
+/// Reserved for documentation (RFC 5737).
 const ADDRESS: &str = "203.0.113.10";
 
 pub(super) fn service() -> GroupKind {
     GroupKind::new("", "Service")
 }
 
-/// Everybody has a look, and does what comes next.
 pub(super) fn act(store: &mut Store, memory: &mut Memory) {
     bind_volumes(store, memory);
     give_addresses(store, memory);
@@ -58,9 +57,8 @@ fn give_addresses(store: &mut Store, memory: &mut Memory) {
     }
 }
 
-/// How a Pod is.
 enum PodPhase {
-    /// No node suits it: its volumes are not there yet.
+    /// Its volumes are not bound yet.
     Unscheduled,
     Creating,
     /// Its image cannot be pulled.
@@ -75,10 +73,10 @@ enum PodPhase {
 
 fn run_pods(store: &mut Store, memory: &mut Memory) {
     let mut pods = store.all(&GroupKind::pod());
-    // The oldest first: identities are given out in order.
+    // The oldest first: UIDs are ascending.
     pods.sort_by_key(|pod| uid(pod).to_owned());
     // Images are pulled one after the other.
-    let mut pulls = false;
+    let mut is_pulling = false;
     for pod in pods {
         let name = text(&pod["metadata"]["name"]);
         if is_deleting(&pod) {
@@ -87,12 +85,12 @@ fn run_pods(store: &mut Store, memory: &mut Memory) {
             }
             continue;
         }
-        let life = if has_volumes(store, &pod) {
-            live(store, memory, &pod, &mut pulls)
+        let phase = if has_volumes(store, &pod) {
+            phase(store, memory, &pod, &mut is_pulling)
         } else {
             PodPhase::Unscheduled
         };
-        let status = status(&pod, &life, &store.time());
+        let status = status(&pod, &phase, &store.time());
         store.patch(&GroupKind::pod(), name, &status);
     }
 }
@@ -105,23 +103,23 @@ fn has_volumes(store: &Store, pod: &Value) -> bool {
     pod["spec"]["volumes"].as_array().into_iter().flatten().all(is_bound)
 }
 
-fn live(store: &Store, memory: &mut Memory, pod: &Value, pulls: &mut bool) -> PodPhase {
+fn phase(store: &Store, memory: &mut Memory, pod: &Value, is_pulling: &mut bool) -> PodPhase {
     let uid = uid(pod);
     let images = containers(pod).map(|container| text(&container["image"]));
     if let Some(image) = images.into_iter().find(|image| !IMAGES.contains(image)) {
         return stuck(memory.since(uid, "pull"), image);
     }
     if pod["status"]["phase"] != "Running" {
-        let is_next = !std::mem::replace(pulls, true);
+        let is_next = !std::mem::replace(is_pulling, true);
         if !is_next || memory.since(uid, "pull") < PULLS_WITHIN {
             return PodPhase::Creating;
         }
-        *pulls = false;
+        *is_pulling = false;
     }
     let is_up = memory.since(uid, "run") >= READY_WITHIN;
     let reaches = reaches_database(store, pod);
     let noticed = memory.unchanged(uid, "database", reaches.to_string()) >= NOTICES_WITHIN;
-    // What was ready stays so until somebody looks again.
+    // The readiness probe has a delay.
     let ready = if reaches { is_up && (noticed || is_ready(pod)) } else { is_ready(pod) && !noticed };
     PodPhase::Running { ready }
 }
@@ -138,7 +136,7 @@ fn stuck(tried: Duration, image: &str) -> PodPhase {
     }
 }
 
-/// Whether the database answers that a Pod is told of, if it is told of one.
+/// Whether the database in the environment of a Pod has a ready Pod. True without one.
 fn reaches_database(store: &Store, pod: &Value) -> bool {
     let environment = containers(pod).flat_map(|container| container["env"].as_array().into_iter().flatten());
     let mut hosts = environment.filter(|variable| text(&variable["name"]).ends_with("_DB_HOST"));
@@ -147,9 +145,9 @@ fn reaches_database(store: &Store, pod: &Value) -> bool {
         let Some(selector) = service.and_then(|service| service["spec"]["selector"].as_object()) else {
             return false;
         };
-        let is_meant =
+        let is_selected =
             |pod: &Value| selector.iter().all(|(key, value)| pod["metadata"]["labels"][key] == *value);
-        store.all(&GroupKind::pod()).iter().any(|pod| is_meant(pod) && is_ready(pod) && !is_deleting(pod))
+        store.all(&GroupKind::pod()).iter().any(|pod| is_selected(pod) && is_ready(pod) && !is_deleting(pod))
     })
 }
 
@@ -157,15 +155,15 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     pod["spec"]["containers"].as_array().into_iter().flatten()
 }
 
-/// The status of a Pod, as a patch.
-fn status(pod: &Value, life: &PodPhase, time: &str) -> Value {
-    let condition = |kind: &str, is, reason, message| condition(pod, kind, (is, reason, message), time);
-    if let PodPhase::Unscheduled = life {
+/// A patch of the status of a Pod.
+fn status(pod: &Value, phase: &PodPhase, time: &str) -> Value {
+    let condition = |type_: &str, is, reason, message| condition(pod, type_, (is, reason, message), time);
+    if let PodPhase::Unscheduled = phase {
         let message = "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.";
         let scheduled = condition("PodScheduled", false, "Unschedulable", message);
         return json!({ "status": { "phase": "Pending", "conditions": [scheduled] } });
     }
-    let (phase, ready) = match life {
+    let (name, ready) = match phase {
         PodPhase::Running { ready } => ("Running", *ready),
         _ => ("Pending", false),
     };
@@ -174,7 +172,7 @@ fn status(pod: &Value, life: &PodPhase, time: &str) -> Value {
         .enumerate()
         .map(|(index, container)| {
             let began = &pod["status"]["containerStatuses"][index]["state"]["running"]["startedAt"];
-            let state = match life {
+            let state = match phase {
                 PodPhase::Running { .. } if began.is_null() => json!({ "running": { "startedAt": time } }),
                 PodPhase::Running { .. } => json!({ "running": { "startedAt": began } }),
                 PodPhase::Stuck { reason, message } => {
@@ -184,14 +182,14 @@ fn status(pod: &Value, life: &PodPhase, time: &str) -> Value {
             };
             json!({
                 "name": container["name"], "image": container["image"], "restartCount": 0,
-                "ready": ready, "started": phase == "Running", "state": state,
+                "ready": ready, "started": name == "Running", "state": state,
             })
         })
         .collect();
     json!({
         "spec": { "nodeName": "node-1" },
         "status": {
-            "phase": phase,
+            "phase": name,
             "conditions": [
                 condition("PodScheduled", true, "", ""),
                 condition("Initialized", true, "", ""),

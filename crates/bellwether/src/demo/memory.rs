@@ -1,35 +1,34 @@
-//! What those who play in the cluster remember, and how they read and write objects.
+//! What the simulated controllers remember of objects, and how they read and write them.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json};
 
-/// What they remember: since when something has been as it is.
+/// Values by the UID of an object and a key, each with the time of its last change.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// How long it has been since the beginning.
-    passed: Duration,
-    marks: BTreeMap<(String, &'static str), (String, Duration)>,
+    /// Since the beginning.
+    elapsed: Duration,
+    values: BTreeMap<(String, &'static str), (String, Duration)>,
 }
 
 impl Memory {
-    /// So long it has been since the beginning.
-    pub(super) fn tell_time(&mut self, passed: Duration) {
-        self.passed = passed;
+    pub(super) fn set_elapsed(&mut self, elapsed: Duration) {
+        self.elapsed = elapsed;
     }
 
-    /// How long it has been since somebody first asked this of an object.
-    pub(super) fn since(&mut self, uid: &str, what: &'static str) -> Duration {
-        self.unchanged(uid, what, String::new())
+    /// The time since the first call with this key.
+    pub(super) fn since(&mut self, uid: &str, key: &'static str) -> Duration {
+        self.unchanged(uid, key, String::new())
     }
 
-    /// How long something about an object has been as it is now.
-    pub(super) fn unchanged(&mut self, uid: &str, what: &'static str, is: String) -> Duration {
-        let mark = self.marks.entry((uid.to_owned(), what)).or_insert_with(|| (is.clone(), self.passed));
-        if mark.0 != is {
-            *mark = (is, self.passed);
+    /// How long the value has been the same.
+    pub(super) fn unchanged(&mut self, uid: &str, key: &'static str, value: String) -> Duration {
+        let known = self.values.entry((uid.to_owned(), key)).or_insert_with(|| (value.clone(), self.elapsed));
+        if known.0 != value {
+            *known = (value, self.elapsed);
         }
-        self.passed.saturating_sub(mark.1)
+        self.elapsed.saturating_sub(known.1)
     }
 }
 
@@ -49,29 +48,28 @@ pub(super) fn is_deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// Whether a Pod is.
 pub(super) fn is_ready(pod: &Value) -> bool {
     reported(pod, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
-fn reported<'o>(object: &'o Value, kind: &str) -> Option<&'o Value> {
-    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == kind)
+fn reported<'o>(object: &'o Value, type_: &str) -> Option<&'o Value> {
+    object["status"]["conditions"].as_array()?.iter().find(|condition| condition["type"] == type_)
 }
 
-/// A condition of an object. It has turned at this time, unless it was so before.
+/// A condition of an object. The transition time is kept if the status is the same as before.
 pub(super) fn condition(
     object: &Value,
-    kind: &str,
+    type_: &str,
     (is, reason, message): (bool, &str, &str),
     time: &str,
 ) -> Value {
     let status = if is { "True" } else { "False" };
-    let before = reported(object, kind).filter(|before| before["status"] == status);
-    let turned = before.map_or_else(|| json!(time), |before| before["lastTransitionTime"].clone());
-    let mut condition = json!({ "type": kind, "status": status, "lastTransitionTime": turned });
-    for (field, says) in [("reason", reason), ("message", message)] {
-        if let Some(fields) = condition.as_object_mut().filter(|_| !says.is_empty()) {
-            fields.insert(field.to_owned(), json!(says));
+    let before = reported(object, type_).filter(|before| before["status"] == status);
+    let transition = before.map_or_else(|| json!(time), |before| before["lastTransitionTime"].clone());
+    let mut condition = json!({ "type": type_, "status": status, "lastTransitionTime": transition });
+    for (field, text) in [("reason", reason), ("message", message)] {
+        if let Some(fields) = condition.as_object_mut().filter(|_| !text.is_empty()) {
+            fields.insert(field.to_owned(), json!(text));
         }
     }
     condition

@@ -1,5 +1,4 @@
-//! `bellwether demo`: a story that needs no cluster. The cluster is in memory, and so are those who play in it; the engine
-//! that looks at it, the rules that it judges by and the words on the screen are those of the other commands.
+//! `bellwether demo`: a story in a simulated cluster. The engine, the rules and the output are those of the other commands.
 
 mod cluster;
 mod machines;
@@ -16,6 +15,7 @@ use std::{
 };
 
 use anyhow::Result;
+use bellwether_inspect::shell::program;
 use bellwether_model::State;
 use bellwether_terminal::{Canvas, Screen};
 use tokio::{
@@ -27,57 +27,63 @@ use tokio::{
 use self::{page::ChangeLog, story::Narration};
 use crate::{cli::Demo, output::Outcome};
 
-/// How the picture is taken: so many steps after the failure, in so many lines.
-const STILL_AFTER: usize = 12;
+/// Steps between the failure and the picture, so that the causes are visible.
+const STILL_STEPS: usize = 12;
+
+/// The height of the picture.
 const STILL_LINES: usize = 24;
 
-/// What to do next. It begins on a line of its own: terminals show ^C where the cursor is.
-const CLOSING: &str = "
-That was a cluster in memory. In your own:
-  bellwether adopt NAME KIND/NAME…  makes an Application of objects that exist
-  bellwether status                 says how it is, and why
-";
+/// Begins with a line break, because terminals show ^C where the cursor is.
+fn closing() -> String {
+    let program = program();
+    format!(
+        "
+That was a simulated cluster. In your own cluster:
+  {program} adopt NAME KIND/NAME…  create an Application from existing objects
+  {program} status                 show its health
+"
+    )
+}
 
 pub(crate) fn run(command: &Demo, screen: Screen) -> Result<Outcome> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    match runtime.block_on(tell(command, screen)) {
-        Ok(()) => Ok(CLOSING.to_owned().into()),
-        // Whoever read it has had enough.
+    match runtime.block_on(play(command, screen)) {
+        Ok(()) => Ok(closing().into()),
         Err(error) if is_closed(&error) => Ok(Outcome::default()),
         Err(error) => Err(error),
     }
 }
 
-/// The page of the demo at its most telling moment, with its colours, in so many columns: an image is not there.
+/// The page after a rollout has failed because of a missing image, with colours.
 pub fn still(columns: usize) -> Result<String> {
-    let mut telling = Narration::begin()?;
+    let mut narration = Narration::begin()?;
     let has_failed =
-        |telling: &Narration| telling.cluster.groups().iter().any(|group| group.state == State::Failed);
-    while !has_failed(&telling) && telling.next().is_some() {
-        telling.step()?;
+        |narration: &Narration| narration.cluster.groups().iter().any(|group| group.state == State::Failed);
+    while !has_failed(&narration) && narration.next().is_some() {
+        narration.step()?;
     }
-    // It takes a moment to read it.
-    for _ in 0..STILL_AFTER {
-        telling.step()?;
+    for _ in 0..STILL_STEPS {
+        narration.step()?;
     }
     let screen = Screen { colours: true, width: Some(columns) };
-    Ok(page::page(&telling, screen, STILL_LINES))
+    Ok(page::page(&narration, screen, STILL_LINES))
 }
 
+/// Whether the reader of standard output has closed the pipe.
 fn is_closed(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-/// Tells the story until it is at its end, or somebody has had enough of it.
-async fn tell(command: &Demo, screen: Screen) -> Result<()> {
-    let mut show = Display::on(screen);
-    // Whoever ends it gets the cursor back.
+/// Plays the story until it ends, or a signal does.
+async fn play(command: &Demo, screen: Screen) -> Result<()> {
+    let mut display = Display::on(screen);
+    // Without handlers, the cursor would stay hidden.
     let (mut interrupted, mut ended) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     loop {
-        let (mut telling, begun) = (Narration::begin()?, Instant::now());
-        show.begin();
-        show.draw(&telling)?;
-        while let Some(next) = telling.next() {
+        let (mut narration, begun) = (Narration::begin()?, Instant::now());
+        display.begin();
+        display.draw(&narration)?;
+        while let Some(next) = narration.next() {
             let due =
                 Duration::try_from_secs_f64(next.as_secs_f64() / command.speed).unwrap_or(Duration::MAX);
             tokio::select! {
@@ -85,8 +91,8 @@ async fn tell(command: &Demo, screen: Screen) -> Result<()> {
                 _ = ended.recv() => return Ok(()),
                 () = sleep_until(begun + due) => {}
             }
-            telling.step()?;
-            show.draw(&telling)?;
+            narration.step()?;
+            display.draw(&narration)?;
         }
         if command.once {
             return Ok(());
@@ -94,11 +100,10 @@ async fn tell(command: &Demo, screen: Screen) -> Result<()> {
     }
 }
 
-/// Where it is shown.
 enum Display {
-    /// On a page that is drawn again in its place.
+    /// A page that is redrawn in place, on a terminal.
     Page(Canvas, Screen),
-    /// In lines, one for each change.
+    /// A line for each change.
     Lines(ChangeLog, Screen),
 }
 
@@ -111,22 +116,22 @@ impl Display {
         }
     }
 
-    /// The story begins, perhaps not for the first time.
+    /// Before the first scene.
     fn begin(&mut self) {
         if let Self::Lines(log, _) = self {
             *log = ChangeLog::default();
         }
     }
 
-    fn draw(&mut self, telling: &Narration) -> Result<()> {
+    fn draw(&mut self, narration: &Narration) -> Result<()> {
         match self {
             Self::Page(canvas, screen) => {
                 let lines = Canvas::height().unwrap_or(usize::MAX);
-                canvas.draw(&page::page(telling, Canvas::screen(*screen), lines))?;
+                canvas.draw(&page::page(narration, Canvas::screen(*screen), lines))?;
             }
             Self::Lines(log, screen) => {
                 let mut stdout = stdout().lock();
-                for line in log.changes(telling, *screen) {
+                for line in log.changes(narration, *screen) {
                     writeln!(stdout, "{line}")?;
                 }
                 stdout.flush()?;

@@ -1,17 +1,17 @@
-//! How the story looks: a page on a terminal, a line for each change elsewhere.
+//! The output of the demo: a page on a terminal, otherwise a line for each change.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use anstyle::{AnsiColor, Style};
-use bellwether_engine::{Group, NamespacedName};
+use bellwether_engine::{Group, NamespacedName, ready};
 use bellwether_inspect::{
     observe::Flags,
-    owner_tree::{Cause, Node, causes, in_full},
-    status::{List, SingleGroup, headline, meaning, needs, title, why},
+    owner_tree::{Cause, Node, ObjectNames, causes},
+    status::{List, SingleGroup, dependency, heading, headline, meaning, why},
     tree, wait,
 };
 use bellwether_model::{ConditionStatus, State};
-use bellwether_terminal::{Screen, cut, rank, sign, style};
+use bellwether_terminal::{Screen, cut, rank, style};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -19,34 +19,39 @@ use super::{
     story::{Narration, SCENES},
 };
 
-/// From so many lines on there is room for all that is in the cluster.
+/// Higher screens show the trees of ready groups, too.
 const ROOM_FOR_ALL: usize = 35;
 
-/// So many causes of a group leave room for the rest.
-const MOST_CAUSES: usize = 2;
+/// Of each group.
+const MAX_CAUSES: usize = 2;
 
-/// A group as it is shown.
 struct GroupPanel {
     group: Group,
-    family: Vec<Node>,
+    tree: Vec<Node>,
 }
 
-/// The page of this moment, in so many lines at most: the table, what is wrong or under way, and the trees.
-pub(super) fn page(telling: &Narration, screen: Screen, lines: usize) -> String {
-    let now = telling.cluster.now();
+/// The page in at most `lines` lines: the list, progress or causes, and the trees.
+pub(super) fn page(narration: &Narration, screen: Screen, lines: usize) -> String {
+    let now = narration.cluster.now();
     let has_room = lines >= ROOM_FOR_ALL;
-    let shown = shown(telling, has_room);
-    let groups = shown.iter().map(|shown| shown.group.clone()).collect();
-    let mut text = head(telling, screen);
-    text.push_str(
-        &List { groups, wide: false, all: true, now, flags: Flags::default() }.print(screen, "in the demo"),
-    );
-    let bad = || shown.iter().filter(|shown| shown.group.state != State::Ready);
-    let words = bad().map(|shown| in_words(shown, now, screen));
-    let trees = shown.iter().filter(|shown| has_room || shown.group.state != State::Ready);
-    let trees = trees.map(|shown| tree::draw(&shown.group, &shown.family, has_room, false, now, screen));
-    for block in words.chain(trees) {
-        // What would move the rest off the screen is left out.
+    let panels = panels(narration, has_room);
+    let groups = panels.iter().map(|panel| panel.group.clone()).collect();
+    let mut text = head(narration, screen);
+    let list = List {
+        groups,
+        wide: false,
+        all: true,
+        now,
+        flags: Flags::default(),
+        type_: None,
+        place: "in the demo",
+    };
+    text.push_str(&list.print(screen));
+    let not_ready = panels.iter().filter(|panel| panel.group.state != State::Ready);
+    let details = not_ready.map(|panel| progress_or_causes(panel, now, screen));
+    let trees = panels.iter().filter(|panel| has_room || panel.group.state != State::Ready);
+    let trees = trees.map(|panel| tree::draw(&panel.group, &panel.tree, has_room, false, now, screen));
+    for block in details.chain(trees) {
         if text.lines().count() + 1 + block.lines().count() > lines {
             break;
         }
@@ -56,62 +61,61 @@ pub(super) fn page(telling: &Narration, screen: Screen, lines: usize) -> String 
     text
 }
 
-/// What is wrong with a group, or how far along it is.
-fn in_words(GroupPanel { group, family }: &GroupPanel, now: Timestamp, screen: Screen) -> String {
+fn progress_or_causes(GroupPanel { group, tree }: &GroupPanel, now: Timestamp, screen: Screen) -> String {
     let mut text = if group.state == State::InProgress {
         let elapsed = group.since.map_or(SignedDuration::ZERO, |since| now.duration_since(since));
         wait::page(group, elapsed, screen)
     } else {
-        // How long it has been so is in the table.
-        let timeless = Group { since: None, ..group.clone() };
-        let one = SingleGroup { group, family, all: false, wide: false, now, flags: Flags::default() };
-        let causes = one.causes(&causes(family), MOST_CAUSES, screen, &|_| Vec::new());
-        format!("{}{}{causes}", headline(&timeless, now, screen), meaning(group, screen))
+        // The list has the duration.
+        let without_since = Group { since: None, ..group.clone() };
+        let flags = Flags::default();
+        let one = SingleGroup { group, tree, all: false, wide: false, now, flags, forbidden: &[] };
+        let causes = one.causes(&causes(tree), MAX_CAUSES, screen, &|_| Vec::new());
+        format!("{}{}{causes}", headline(&without_since, now, screen), meaning(group, screen))
     };
-    for needed in group.dependencies().iter().filter(|needed| needed.ready != ConditionStatus::True) {
-        // Writing to text cannot fail.
-        let _ = writeln!(text, "  {}", needs(needed));
+    for unready in group.dependencies().iter().filter(|it| it.ready != ConditionStatus::True) {
+        let _ = writeln!(text, "  {}", dependency(unready));
     }
     text
 }
 
-fn head(telling: &Narration, screen: Screen) -> String {
+fn head(narration: &Narration, screen: Screen) -> String {
     let fit = |text: String| screen.width.map_or(text.clone(), |width| cut(&text, width).into_owned());
-    let says = fit(format!("{}/{}  {}", telling.scene() + 1, SCENES.len(), telling.says()));
-    let hint = fit("A cluster in memory, looked at by the real engine. Ctrl-C ends it.".to_owned());
+    let title = fit(format!("{}/{}  {}", narration.scene() + 1, SCENES.len(), narration.title()));
+    let hint = fit("Simulated cluster, real engine. Press Ctrl-C to end.".to_owned());
     let (bold, quiet) = (Style::new().bold(), AnsiColor::BrightBlack.on_default());
-    format!("{}\n{}\n\n", screen.paint(&says, bold), screen.paint(&hint, quiet))
+    format!("{}\n{}\n\n", screen.paint(&title, bold), screen.paint(&hint, quiet))
 }
 
 /// The groups, the worst first.
-fn shown(telling: &Narration, all: bool) -> Vec<GroupPanel> {
-    let mut groups = telling.cluster.groups();
+fn panels(narration: &Narration, all: bool) -> Vec<GroupPanel> {
+    let mut groups = narration.cluster.groups();
     groups.sort_by_key(|group| (rank(Some(group.state)), group.since));
-    let shown = |mut group: Group| {
-        let mut family = telling.cluster.family(&group, all);
+    let panel = |mut group: Group| {
+        let mut tree = narration.cluster.tree(&group, all);
         let members = group.members.iter_mut().map(|member| &mut member.name);
         for name in members.chain([&mut group.name]) {
-            come_home(name);
+            drop_namespace(name);
         }
-        family.iter_mut().for_each(all_come_home);
-        GroupPanel { group, family }
+        tree.iter_mut().for_each(drop_namespaces);
+        GroupPanel { group, tree }
     };
-    groups.into_iter().map(shown).collect()
+    groups.into_iter().map(panel).collect()
 }
 
-/// Of the namespace in which nearly everything is, nobody needs to be told.
-fn come_home(name: &mut NamespacedName) {
+/// Nearly all objects are in this namespace, so the output leaves it out.
+fn drop_namespace(name: &mut NamespacedName) {
     if *name.namespace == *NAMESPACE {
         name.namespace = "".into();
     }
 }
 
-fn all_come_home(node: &mut Node) {
-    come_home(&mut node.name);
-    node.children.iter_mut().for_each(all_come_home);
+fn drop_namespaces(node: &mut Node) {
+    drop_namespace(&mut node.name);
+    node.children.iter_mut().for_each(drop_namespaces);
 }
 
-/// What was last said, where each change is a line.
+/// What was last printed, where each change is a line.
 #[derive(Default)]
 pub(super) struct ChangeLog {
     scene: Option<usize>,
@@ -120,54 +124,51 @@ pub(super) struct ChangeLog {
 }
 
 impl ChangeLog {
-    /// A line for whatever is not as it was.
-    pub(super) fn changes(&mut self, telling: &Narration, screen: Screen) -> Vec<String> {
+    /// A line for each change since the last call.
+    pub(super) fn changes(&mut self, narration: &Narration, screen: Screen) -> Vec<String> {
         let mut lines = Vec::new();
-        if self.scene.replace(telling.scene()) != Some(telling.scene()) {
-            let says = format!("{}/{}  {}", telling.scene() + 1, SCENES.len(), telling.says());
-            lines.push(screen.paint(&says, Style::new().bold()).into_owned());
+        if self.scene.replace(narration.scene()) != Some(narration.scene()) {
+            let title = format!("{}/{}  {}", narration.scene() + 1, SCENES.len(), narration.title());
+            lines.push(screen.paint(&title, Style::new().bold()).into_owned());
         }
-        let time = telling.cluster.now().strftime("%H:%M:%S").to_string();
-        for GroupPanel { group, family } in shown(telling, false) {
-            let name = title(&group);
-            let is = said(&group, screen);
-            if self.groups.insert(name.clone(), is.clone()) != Some(is.clone()) {
-                lines.push(format!("{time} {name} {is}"));
+        let time = narration.cluster.now().strftime("%H:%M:%S").to_string();
+        for GroupPanel { group, tree } in panels(narration, false) {
+            let name = heading(&group.kind, &group.name);
+            let status = status(&group, screen);
+            if self.groups.insert(name.clone(), status.clone()) != Some(status.clone()) {
+                lines.push(format!("{time} {name}: {status}"));
             }
-            let deeper = deeper(&family, screen);
-            let before = self.causes.insert(name, deeper.clone()).unwrap_or_default();
-            let new = deeper.into_iter().filter(|cause| !before.contains(cause));
+            let failed = failed_causes(&group, &tree, screen);
+            let before = self.causes.insert(name, failed.clone()).unwrap_or_default();
+            let new = failed.into_iter().filter(|cause| !before.contains(cause));
             lines.extend(new.map(|cause| format!("{time}   {cause}")));
         }
         lines
     }
 }
 
-/// How a group is, in a line.
-fn said(group: &Group, screen: Screen) -> String {
-    let state = format!("{} {}", sign(Some(group.state)), group.state.name());
-    let state = screen.paint(&state, style(Some(group.state))).into_owned();
-    let mut text = format!("{state}, {}/{} ready", group.counts.ready, group.counts.total);
+fn status(group: &Group, screen: Screen) -> String {
+    let state = screen.paint(group.state.name(), style(Some(group.state)));
+    let mut text = format!("{state}, {} ready", ready(group));
     match why(group) {
         why if why.is_empty() => {}
         why => text.extend([": ", &why]),
     }
-    for needed in group.dependencies().iter().filter(|needed| needed.ready != ConditionStatus::True) {
-        text.extend(["; ", needs(needed).to_lowercase().trim_end_matches('.')]);
+    for unready in group.dependencies().iter().filter(|it| it.ready != ConditionStatus::True) {
+        text.extend(["; ", &dependency(unready)]);
     }
     text
 }
 
-/// What has failed below the members.
-fn deeper(family: &[Node], screen: Screen) -> Vec<String> {
-    let causes = causes(family);
+/// The failed objects below members.
+fn failed_causes(group: &Group, tree: &[Node], screen: Screen) -> Vec<String> {
+    let names = ObjectNames::of_nodes(group, tree);
+    let causes = causes(tree);
     let failed = causes.iter().filter(|cause| cause.blocks.is_some() && cause.node.state == State::Failed);
     let line = |cause: &Cause<'_>| {
         let node = cause.node;
-        let state = format!("{} {}", sign(Some(node.state)), node.state.name());
-        let state = screen.paint(&state, style(Some(node.state))).into_owned();
-        let what = in_full(&node.kind, &node.name, node.stands_for, "");
-        format!("{what} {state} {}: {}", node.reason, node.message)
+        let state = screen.paint(node.state.name(), style(Some(node.state)));
+        format!("{}: {state}: {}", names.of_node(node), node.why())
     };
     failed.map(line).collect()
 }

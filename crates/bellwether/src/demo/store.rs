@@ -1,4 +1,4 @@
-//! The demo's cluster in memory: where its objects are, and what is told to those who follow them.
+//! The objects of the simulated cluster, and the feed events of their changes.
 
 use std::{collections::BTreeMap, mem, sync::Arc};
 
@@ -10,17 +10,15 @@ use bellwether_memory_cluster::{MemoryCluster, Object, identity, merge, served};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Where nearly everything happens.
+/// Of all objects except those of the platform.
 pub(super) const NAMESPACE: &str = "default";
 
-/// A kind that there is.
 struct KindEntry {
     group: &'static str,
     kind: &'static str,
     version: &'static str,
-    /// The word for many of them.
     plural: &'static str,
-    /// Where they are: each kind is in one namespace, or in none.
+    /// Of all objects of the kind; empty if it is cluster-scoped.
     namespace: &'static str,
 }
 
@@ -49,40 +47,38 @@ const KINDS: &[KindEntry] = &[
     known("net.example.com", "Fabric", "v1", "fabrics", ""),
 ];
 
-/// A cluster.
 #[derive(Debug)]
 pub(super) struct Store {
     cluster: MemoryCluster,
     feeds: BTreeMap<FeedId, Arc<Lens>>,
-    /// What has not been told yet. What the log of the cluster has is newer.
-    news: Vec<(FeedId, FeedEvent)>,
+    /// Events that were not taken yet. Changes in the log of the cluster are newer.
+    events: Vec<(FeedId, FeedEvent)>,
     now: Timestamp,
 }
 
 impl Store {
-    /// One with nothing in it.
+    /// Empty.
     pub(super) fn new(now: Timestamp) -> Self {
         let kinds = KINDS.iter().map(|known| {
             let kind = GroupKind::new(known.group, known.kind);
             (kind, served(&[known.version], known.plural, !known.namespace.is_empty()))
         });
-        // Those who play tell by them who is older.
+        // Ascending: the simulated controllers compare ages by UID.
         let uid = |number| format!("00000000-0000-4000-8000-{number:012x}");
         let cluster = MemoryCluster::new(kinds.collect(), uid);
-        Self { cluster, feeds: BTreeMap::new(), news: Vec::new(), now }
+        Self { cluster, feeds: BTreeMap::new(), events: Vec::new(), now }
     }
 
-    /// What the time is from now on.
-    pub(super) fn tell_time(&mut self, now: Timestamp) {
+    pub(super) fn set_time(&mut self, now: Timestamp) {
         self.now = now;
     }
 
-    /// The time as objects have it: in whole seconds.
+    /// In whole seconds, as in `metav1.Time`.
     pub(super) fn time(&self) -> String {
         self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
-    /// The number of the last change: what did not change it changed nothing.
+    /// The resourceVersion of the last change.
     pub(super) fn revision(&self) -> u64 {
         self.cluster.revision
     }
@@ -91,12 +87,12 @@ impl Store {
         self.cluster.get(kind, &located(kind, name)).map(|object| &object.value)
     }
 
-    /// All objects of a kind, by their names.
+    /// By name.
     pub(super) fn all(&self, kind: &GroupKind) -> Vec<Value> {
         self.cluster.of_kind(kind).map(|object| object.value.clone()).collect()
     }
 
-    /// Applies a manifest: the object is made, or its fields become those of the manifest.
+    /// Creates the object, or merges the manifest into it.
     pub(super) fn apply(&mut self, manifest: &Value) {
         let (kind, name) = identity(manifest);
         if self.get(&kind, &name.name).is_some() {
@@ -106,7 +102,7 @@ impl Store {
         }
     }
 
-    /// Makes an object. It gets the defaults that an API server would give it.
+    /// Creates an object with its creation time and namespace.
     pub(super) fn create(&mut self, mut object: Value) {
         merge(&mut object, &json!({ "metadata": { "creationTimestamp": self.time() } }));
         let namespace = namespace(&identity(&object).0);
@@ -116,24 +112,24 @@ impl Store {
         self.cluster.put(object);
     }
 
-    /// Merges a patch into an object that is there. Those who play write specs and statuses at once.
+    /// Merges a patch into an object, spec and status alike.
     pub(super) fn patch(&mut self, kind: &GroupKind, name: &str, patch: &Value) {
         self.cluster.edit(kind, &located(kind, name), |object| merge(object, patch));
     }
 
-    /// Deletes an object, if it is there. A Pod ends its containers first; whoever runs it removes it then.
+    /// Deletes an object. A Pod gets a deletion timestamp, and the kubelet removes it later.
     pub(super) fn delete(&mut self, kind: &GroupKind, name: &str) {
         let time = self.time();
-        // What is not there need not be deleted.
+        // A missing object is not an error.
         let _ = self.cluster.delete(kind, &located(kind, name), None, &time);
     }
 
-    /// An object is there no longer.
+    /// Removes an object at once.
     pub(super) fn remove(&mut self, kind: &GroupKind, name: &str) {
         self.cluster.remove(kind, &located(kind, name));
     }
 
-    /// The garbage collector deletes what is owned only by what is gone.
+    /// Deletes the objects whose owners were all deleted.
     pub(super) fn collect_garbage(&mut self) {
         let orphans = self.cluster.garbage(|_| false).into_iter();
         for garbage in orphans.filter(|it| it.solid.is_empty() && !it.object.is_deleting()) {
@@ -141,65 +137,63 @@ impl Store {
         }
     }
 
-    /// What has not been told yet.
-    pub(super) fn news(&mut self) -> Vec<(FeedId, FeedEvent)> {
-        self.tell();
-        mem::take(&mut self.news)
+    pub(super) fn take_events(&mut self) -> Vec<(FeedId, FeedEvent)> {
+        self.queue_changes();
+        mem::take(&mut self.events)
     }
 
-    /// Tells those who follow its kind what has become of each object that has changed.
-    fn tell(&mut self) {
+    /// Queues an event for each change and each feed of its kind.
+    fn queue_changes(&mut self) {
         for entry in mem::take(&mut self.cluster.log) {
             let object = &entry.object;
             for (feed, lens) in self.feeds.iter().filter(|(_, lens)| *lens.kind() == object.kind) {
-                let news = if entry.gone {
+                let event = if entry.gone {
                     Some(FeedEvent::Deleted(object.name.clone()))
                 } else {
-                    self.look(object, lens).map(|(name, seen)| FeedEvent::Applied(name, Box::new(seen)))
+                    self.observe(object, lens).map(|(name, it)| FeedEvent::Applied(name, Box::new(it)))
                 };
-                self.news.extend(news.map(|news| (*feed, news)));
+                self.events.extend(event.map(|event| (*feed, event)));
             }
         }
     }
 
-    /// The objects of a kind, as they look through a lens at this moment.
-    pub(super) fn seen(&self, kind: &GroupKind, lens: &Lens) -> Vec<(NamespacedName, ObservedObject)> {
-        self.cluster.of_kind(kind).filter_map(|object| self.look(object, lens)).collect()
+    pub(super) fn observed(&self, kind: &GroupKind, lens: &Lens) -> Vec<(NamespacedName, ObservedObject)> {
+        self.cluster.of_kind(kind).filter_map(|object| self.observe(object, lens)).collect()
     }
 
-    fn look(&self, object: &Object, lens: &Lens) -> Option<(NamespacedName, ObservedObject)> {
+    fn observe(&self, object: &Object, lens: &Lens) -> Option<(NamespacedName, ObservedObject)> {
         object.seen(lens, LookContext { now: self.now, has_status: Some(true) })
     }
 
-    /// Makes a change that the engine wants, if the object is still the one that it is meant for.
+    /// Makes a change of the engine under its preconditions.
     pub(super) fn write(&mut self, slot: &Slot, change: &Change) -> Outcome {
         let time = self.time();
         self.cluster.write(slot, change, &time)
     }
 }
 
-/// All that there is of a kind is told when it is followed, and what changes when somebody asks for news.
+/// Queues a list when a kind is followed. Changes are queued by [`Store::take_events`].
 impl Source for Store {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         let Some(served) = self.served(kind) else {
-            self.news.push((feed, FeedEvent::Unreadable(Unreadable::NotServed)));
+            self.events.push((feed, FeedEvent::Unreadable(Unreadable::NotServed)));
             return;
         };
-        // What has changed before is in the list.
-        self.tell();
-        let seen =
-            self.seen(kind, &lens).into_iter().map(|(name, seen)| FeedEvent::Applied(name, Box::new(seen)));
+        // The list has the changes so far.
+        self.queue_changes();
+        let applied =
+            self.observed(kind, &lens).into_iter().map(|(name, it)| FeedEvent::Applied(name, Box::new(it)));
         let all = [FeedEvent::Served(served), FeedEvent::ListStarted]
             .into_iter()
-            .chain(seen)
+            .chain(applied)
             .chain([FeedEvent::ListCompleted]);
-        self.news.extend(all.map(|news| (feed, news)));
+        self.events.extend(all.map(|event| (feed, event)));
         self.feeds.insert(feed, lens);
     }
 
     fn leave(&mut self, feed: FeedId) {
         self.feeds.remove(&feed);
-        self.news.retain(|(other, _)| *other != feed);
+        self.events.retain(|(other, _)| *other != feed);
     }
 
     fn served(&self, kind: &GroupKind) -> Option<Served> {
@@ -207,12 +201,11 @@ impl Source for Store {
     }
 }
 
-/// The whole name of an object of a kind.
 fn located(kind: &GroupKind, name: &str) -> NamespacedName {
     NamespacedName::new(namespace(kind), name)
 }
 
-/// Where the objects of a kind are.
+/// Of all objects of a kind.
 fn namespace(kind: &GroupKind) -> &'static str {
     let known = KINDS.iter().find(|known| *known.group == *kind.group && *known.kind == *kind.kind);
     known.map_or(NAMESPACE, |known| known.namespace)
@@ -241,26 +234,26 @@ mod tests {
         store
     }
 
-    /// News in a word each.
-    fn words(store: &mut Store) -> Vec<String> {
-        let word = |(_, news): (FeedId, FeedEvent)| match news {
-            FeedEvent::Applied(name, seen) => format!("{} {}", name.name, seen.facts.version.as_str()),
-            FeedEvent::Deleted(name) => format!("{} is gone", name.name),
+    /// The queued events, in short.
+    fn events(store: &mut Store) -> Vec<String> {
+        let text = |(_, event): (FeedId, FeedEvent)| match event {
+            FeedEvent::Applied(name, object) => format!("{} {}", name.name, object.facts.version.as_str()),
+            FeedEvent::Deleted(name) => format!("{} deleted", name.name),
             FeedEvent::Served(served) => served.plural.to_string(),
             FeedEvent::Unreadable(why) => why.to_string(),
-            news => format!("{news:?}"),
+            event => format!("{event:?}"),
         };
-        store.news().into_iter().map(word).collect()
+        store.take_events().into_iter().map(text).collect()
     }
 
     #[test]
-    fn objects_are_where_their_kind_is() {
+    fn objects_get_the_namespace_of_their_kind() {
         let mut store = with_one();
         store.apply(&json!({
             "apiVersion": "net.example.com/v1", "kind": "Fabric", "metadata": { "name": "core" },
         }));
         let created = |kind: &GroupKind, name: &str| {
-            let metadata = &store.get(kind, name).expect("it is there")["metadata"];
+            let metadata = &store.get(kind, name).expect("it exists")["metadata"];
             (metadata["namespace"].clone(), metadata["creationTimestamp"].clone())
         };
         let time = json!("1970-01-01T00:00:00Z");
@@ -269,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn who_follows_a_kind_is_told_what_there_is_and_what_becomes_of_it() {
+    fn a_feed_has_the_list_and_the_changes_of_its_kind() {
         let mut store = with_one();
         let follows =
             Engine::new().step(Timestamp::UNIX_EPOCH, []).into_iter().find_map(|effect| match effect {
@@ -278,15 +271,15 @@ mod tests {
             });
         let (feed, lens) = follows.expect("the engine follows Applications");
         store.follow(feed, &application(), Arc::clone(&lens));
-        assert_eq!(words(&mut store), ["applications", "Listing", "web 1", "Listed"]);
+        assert_eq!(events(&mut store), ["applications", "ListStarted", "web 1", "ListCompleted"]);
         store.patch(&application(), "web", &json!({ "spec": { "type": "shop" } }));
         store.apply(&json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web" } }));
         store.delete(&application(), "web");
-        assert_eq!(words(&mut store), ["web 2", "web is gone"], "of no other kind");
+        assert_eq!(events(&mut store), ["web 2", "web deleted"], "of no other kind");
         store.leave(feed);
         store.apply(&manifest());
-        assert_eq!(words(&mut store), [""; 0]);
+        assert_eq!(events(&mut store), [""; 0]);
         store.follow(feed, &GroupKind::new("acme.io", "Widget"), lens);
-        assert_eq!(words(&mut store), ["the cluster does not serve it"]);
+        assert_eq!(events(&mut store), ["the cluster does not serve it"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The story: what happens to a blog on its first day, and to the platform below it, scene by scene.
+//! The scenes: the first day of a blog, and of the platform below it.
 
 use std::time::Duration;
 
@@ -15,33 +15,30 @@ const GUESTS: &str = "guests.example.com";
 const DISKS: &str = "disks.example.com";
 const NET: &str = "net.example.com";
 
-/// Part of the story.
 #[derive(Debug)]
 pub(super) struct Scene {
-    /// What happens, in a sentence.
-    pub(super) says: &'static str,
-    /// How long it takes, in seconds.
-    lasts: u64,
-    /// What somebody does when it begins.
-    deeds: &'static [UserAction],
+    pub(super) title: &'static str,
+    seconds: u64,
+    /// When the scene begins.
+    actions: &'static [UserAction],
 }
 
 pub(super) const SCENES: &[Scene] = &[
     Scene {
-        says: "WordPress is installed. It needs MySQL, which is not there yet.",
-        lasts: 6,
-        deeds: &[UserAction::Apply(WORDPRESS)],
+        title: "WordPress is installed. It depends on MySQL, which does not exist yet.",
+        seconds: 6,
+        actions: &[UserAction::Apply(WORDPRESS)],
     },
     Scene {
-        says: "MySQL is installed, and the blog finds its database.",
-        lasts: 7,
-        deeds: &[UserAction::Apply(MYSQL)],
+        title: "MySQL is installed. WordPress connects to it.",
+        seconds: 7,
+        actions: &[UserAction::Apply(MYSQL)],
     },
     Scene {
-        says: "A page cache is put in front of the blog, in four replicas.",
-        lasts: 7,
-        deeds: &[
-            UserAction::Expect(
+        title: "A page cache with four replicas is added to WordPress.",
+        seconds: 7,
+        actions: &[
+            UserAction::AddComponents(
                 "wordpress",
                 r#"{"cache": {"group": "apps", "version": "v1", "kind": "Deployment"}}"#,
             ),
@@ -49,102 +46,97 @@ pub(super) const SCENES: &[Scene] = &[
         ],
     },
     Scene {
-        says: "Version 7.7 of the cache is rolled out.",
-        lasts: 8,
-        deeds: &[UserAction::SetImage("cache", "varnish:7.7")],
+        title: "Version 7.7 of the cache is rolled out.",
+        seconds: 8,
+        actions: &[UserAction::SetImage("cache", "varnish:7.7")],
     },
     Scene {
-        says: "A slip of the finger in the next version: there is no varnish:7.77.",
-        lasts: 13,
-        deeds: &[UserAction::SetImage("cache", "varnish:7.77")],
+        title: "Typo in image tag: varnish:7.77 does not exist.",
+        seconds: 13,
+        actions: &[UserAction::SetImage("cache", "varnish:7.77")],
     },
     Scene {
-        says: "The change is rolled back.",
-        lasts: 5,
-        deeds: &[UserAction::SetImage("cache", "varnish:7.7")],
+        title: "The rollout is undone.",
+        seconds: 5,
+        actions: &[UserAction::SetImage("cache", "varnish:7.7")],
     },
     Scene {
-        says: "Somebody deletes the database, and the blog notices.",
-        lasts: 8,
-        deeds: &[UserAction::Delete("mysql")],
+        title: "The database is deleted. WordPress is not ready without it.",
+        seconds: 8,
+        actions: &[UserAction::Delete("mysql")],
     },
     Scene {
-        says: "The database is put back. Its volume was kept.",
-        lasts: 7,
-        deeds: &[UserAction::Apply(MYSQL)],
+        title: "The database is created again. Its volume was kept.",
+        seconds: 7,
+        actions: &[UserAction::Apply(MYSQL)],
     },
     Scene {
-        says: "The platform below has three operators. A Rollup says how they are as one.",
-        lasts: 5,
-        deeds: &[UserAction::Apply(PLATFORM)],
+        title: "The platform has three operators. A Rollup combines their health.",
+        seconds: 5,
+        actions: &[UserAction::Apply(PLATFORM)],
     },
     Scene {
-        says: "The platform is upgraded, by each operator at its own pace.",
-        lasts: 5,
-        deeds: &[
+        title: "The platform is upgraded, by each operator at its own pace.",
+        seconds: 5,
+        actions: &[
             UserAction::Patch(GUESTS, "Hypervisor", "hosts", r#"{"spec": {"version": "1.4"}}"#),
             UserAction::Patch(DISKS, "DiskPool", "pool", r#"{"spec": {"version": "2.1"}}"#),
             UserAction::Patch(NET, "Fabric", "fabric", r#"{"spec": {"version": "4.2"}}"#),
         ],
     },
     Scene {
-        says: "A disk fails: the pool is degraded, and its operator is at a loss.",
-        lasts: 5,
-        deeds: &[UserAction::Patch(DISKS, "DiskPool", "pool", r#"{"status": {"failed": 1}}"#)],
+        title: "A disk fails. The pool is degraded: its operator cannot repair it.",
+        seconds: 5,
+        actions: &[UserAction::Patch(DISKS, "DiskPool", "pool", r#"{"status": {"failed": 1}}"#)],
     },
     Scene {
-        says: "Somebody puts in a new disk, and the operator heals the pool.",
-        lasts: 4,
-        deeds: &[UserAction::Patch(DISKS, "DiskPool", "pool", r#"{"status": {"failed": 0}}"#)],
+        title: "The disk is replaced, and the operator repairs the pool.",
+        seconds: 4,
+        actions: &[UserAction::Patch(DISKS, "DiskPool", "pool", r#"{"status": {"failed": 0}}"#)],
     },
-    Scene { says: "All is ready again.", lasts: 4, deeds: &[] },
+    Scene { title: "Everything is ready again.", seconds: 4, actions: &[] },
 ];
 
-/// The story so far.
 pub(super) struct Narration {
     pub(super) cluster: Cluster,
-    /// Which scene it is.
+    /// The index of the scene.
     scene: usize,
-    /// How long it has been told.
-    passed: Duration,
+    /// Since the beginning.
+    elapsed: Duration,
     /// When the scene ends.
     until: Duration,
 }
 
-/// Time passes in steps like this.
 const STEP: Duration = Duration::from_millis(250);
 
 impl Narration {
-    /// The first moment of it.
     pub(super) fn begin() -> Result<Self> {
-        let (cluster, passed, until) = (Cluster::new(), Duration::ZERO, Duration::ZERO);
-        let mut telling = Self { cluster, scene: 0, passed, until };
-        telling.open()?;
-        Ok(telling)
+        let (cluster, elapsed, until) = (Cluster::new(), Duration::ZERO, Duration::ZERO);
+        let mut narration = Self { cluster, scene: 0, elapsed, until };
+        narration.open()?;
+        Ok(narration)
     }
 
-    /// Which scene it is, counted from 0.
+    /// Counted from 0.
     pub(super) fn scene(&self) -> usize {
         self.scene
     }
 
-    /// What happens, in a sentence.
-    pub(super) fn says(&self) -> &'static str {
-        SCENES.get(self.scene).map_or("", |scene| scene.says)
+    pub(super) fn title(&self) -> &'static str {
+        SCENES.get(self.scene).map_or("", |scene| scene.title)
     }
 
-    /// When the next step is due; never, if this was the last.
+    /// When the next step is due; none after the last.
     pub(super) fn next(&self) -> Option<Duration> {
         let is_last = self.scene + 1 >= SCENES.len();
-        (!is_last || self.passed < self.until).then(|| self.passed + STEP)
+        (!is_last || self.elapsed < self.until).then(|| self.elapsed + STEP)
     }
 
-    /// Goes on by a step.
     pub(super) fn step(&mut self) -> Result<()> {
         let Some(next) = self.next() else { return Ok(()) };
-        self.passed = next;
+        self.elapsed = next;
         self.cluster.wait(next);
-        if self.passed >= self.until && self.scene + 1 < SCENES.len() {
+        if self.elapsed >= self.until && self.scene + 1 < SCENES.len() {
             self.scene += 1;
             self.open()?;
         }
@@ -153,8 +145,8 @@ impl Narration {
 
     fn open(&mut self) -> Result<()> {
         let Some(scene) = SCENES.get(self.scene) else { return Ok(()) };
-        self.until = self.passed + Duration::from_secs(scene.lasts);
-        scene.deeds.iter().try_for_each(|deed| self.cluster.suffer(*deed))
+        self.until = self.elapsed + Duration::from_secs(scene.seconds);
+        scene.actions.iter().try_for_each(|action| self.cluster.perform(*action))
     }
 }
 
@@ -168,46 +160,46 @@ mod tests {
     use super::*;
     use crate::demo::page::{ChangeLog, page};
 
-    /// How everything is: each Application with what is wrong with it, as deep as it goes.
-    fn all(telling: &Narration) -> Vec<String> {
+    /// The state of each group, its causes and its unready dependencies.
+    fn states(narration: &Narration) -> Vec<String> {
         let mut all = Vec::new();
-        for group in telling.cluster.groups() {
+        for group in narration.cluster.groups() {
             let (counts, name) = (&group.counts, &group.name.name);
             all.push(format!("{name} {:?} {}/{}", group.state, counts.ready, counts.total));
-            let family = telling.cluster.family(&group, false);
-            all.extend(causes(&family).iter().map(|cause| {
+            let tree = narration.cluster.tree(&group, false);
+            all.extend(causes(&tree).iter().map(|cause| {
                 let (node, more) = (cause.node, cause.more);
                 format!("  {} {:?} {} +{more}: {}", node.kind.kind, node.state, node.reason, node.message)
             }));
-            let needed = group.dependencies().iter().filter(|needed| needed.ready != ConditionStatus::True);
-            all.extend(needed.map(|needed| format!("  needs {}", needed.name)));
+            let unready = group.dependencies().iter().filter(|it| it.ready != ConditionStatus::True);
+            all.extend(unready.map(|dependency| format!("  depends on {}", dependency.name)));
         }
         all
     }
 
-    /// How everything is at the end of each scene.
-    fn ends() -> Vec<Vec<String>> {
-        let mut telling = Narration::begin().expect("it begins");
+    /// The states at the end of each scene.
+    fn states_at_the_end() -> Vec<Vec<String>> {
+        let mut narration = Narration::begin().expect("valid manifests");
         let mut ends = Vec::new();
-        while telling.next().is_some() {
-            let (scene, before) = (telling.scene(), all(&telling));
-            telling.step().expect("it goes on");
-            if telling.scene() != scene {
+        while narration.next().is_some() {
+            let (scene, before) = (narration.scene(), states(&narration));
+            narration.step().expect("valid manifests");
+            if narration.scene() != scene {
                 ends.push(before);
             }
         }
-        ends.push(all(&telling));
+        ends.push(states(&narration));
         ends
     }
 
     #[test]
-    fn every_scene_ends_as_it_promises() {
+    fn states_at_the_end_of_every_scene() {
         let ready = ["mysql Ready 2/2", "wordpress Ready 4/4"];
         let web = "  Pod InProgress PodNotReady +0: container wordpress is running and not ready";
         let with_platform = ["platform Ready 3/3", "mysql Ready 2/2", "wordpress Ready 4/4"];
-        let failed = "  DiskPool Failed HealFailed +0: 1 of 4 disks has failed, and there is no spare one";
+        let failed = "  DiskPool Failed HealFailed +0: 1 of 4 disks failed, no spare disk";
         let expected: [&[&str]; 13] = [
-            &["wordpress InProgress 2/3", web, "  needs mysql"],
+            &["wordpress InProgress 2/3", web, "  depends on mysql"],
             &["mysql Ready 2/2", "wordpress Ready 3/3"],
             &ready,
             &ready,
@@ -223,7 +215,7 @@ mod tests {
                 "  StatefulSet Missing NotFound +0: not found",
                 "wordpress InProgress 3/4",
                 web,
-                "  needs mysql",
+                "  depends on mysql",
             ],
             &ready,
             &with_platform,
@@ -232,24 +224,24 @@ mod tests {
             &with_platform,
             &with_platform,
         ];
-        let ends = ends();
+        let ends = states_at_the_end();
         assert_eq!(ends.len(), SCENES.len());
         for ((end, expected), scene) in ends.iter().zip(expected).zip(SCENES) {
-            assert_eq!(end, expected, "{}", scene.says);
+            assert_eq!(end, expected, "{}", scene.title);
         }
     }
 
-    /// What a Rollup says in each scene, in the order in which it says it.
+    /// The meaning of the Rollup, and the scene of each change.
     #[test]
-    fn the_platform_is_installed_upgraded_broken_and_healed() {
-        let mut telling = Narration::begin().expect("it begins");
+    fn the_platform_is_installed_upgraded_degraded_and_repaired() {
+        let mut narration = Narration::begin().expect("valid manifests");
         let mut seen: Vec<(usize, String)> = Vec::new();
-        while telling.next().is_some() {
-            telling.step().expect("it goes on");
-            for group in telling.cluster.groups() {
+        while narration.next().is_some() {
+            narration.step().expect("valid manifests");
+            for group in narration.cluster.groups() {
                 let Some(meaning) = group.meaning() else { continue };
                 if seen.last().is_none_or(|(_, last)| last != meaning) {
-                    seen.push((telling.scene() + 1, meaning.to_owned()));
+                    seen.push((narration.scene() + 1, meaning.to_owned()));
                 }
             }
         }
@@ -267,15 +259,15 @@ mod tests {
     }
 
     #[test]
-    fn replicas_come_up_one_by_one() {
-        let mut telling = Narration::begin().expect("it begins");
+    fn replicas_become_ready_one_by_one() {
+        let mut narration = Narration::begin().expect("valid manifests");
         let mut seen = Vec::new();
-        while telling.scene() < 3 {
-            telling.step().expect("it goes on");
-            let groups = telling.cluster.groups();
+        while narration.scene() < 3 {
+            narration.step().expect("valid manifests");
+            let groups = narration.cluster.groups();
             let members = groups.iter().flat_map(|group| &group.members);
             let cache = members.filter(|member| &*member.kind.kind == "Deployment");
-            for member in cache.filter(|_| telling.scene() == 2) {
+            for member in cache.filter(|_| narration.scene() == 2) {
                 if seen.last() != Some(&member.progress) {
                     seen.push(member.progress);
                 }
@@ -285,28 +277,28 @@ mod tests {
     }
 
     fn lines() -> Vec<String> {
-        let mut telling = Narration::begin().expect("it begins");
+        let mut narration = Narration::begin().expect("valid manifests");
         let (mut log, screen) = (ChangeLog::default(), Screen { colours: false, width: None });
-        let mut lines = log.changes(&telling, screen);
-        while telling.next().is_some() {
-            telling.step().expect("it goes on");
-            lines.extend(log.changes(&telling, screen));
+        let mut lines = log.changes(&narration, screen);
+        while narration.next().is_some() {
+            narration.step().expect("valid manifests");
+            lines.extend(log.changes(&narration, screen));
         }
         lines
     }
 
     #[test]
-    fn it_is_told_the_same_again() {
+    fn every_run_is_the_same() {
         assert_eq!(lines(), lines());
     }
 
     #[test]
-    fn it_takes_less_than_a_minute_and_a_half() {
-        let seconds: u64 = SCENES.iter().map(|scene| scene.lasts).sum();
+    fn a_run_takes_less_than_90_seconds() {
+        let seconds: u64 = SCENES.iter().map(|scene| scene.seconds).sum();
         assert!((45..90).contains(&seconds), "{seconds} s");
     }
 
-    /// How many columns a line takes on a terminal, whatever its colours.
+    /// The columns of a line without its escape sequences.
     fn width(line: &str) -> usize {
         let mut parts = line.split('\u{1b}');
         let first = parts.next().map_or(0, columns);
@@ -319,17 +311,17 @@ mod tests {
     #[case::large(140, 39)]
     fn the_page_fits(#[case] columns: usize, #[case] height: usize) {
         let screen = Screen { colours: true, width: Some(columns) };
-        let mut telling = Narration::begin().expect("it begins");
-        while telling.next().is_some() {
-            let page = page(&telling, screen, height);
+        let mut narration = Narration::begin().expect("valid manifests");
+        while narration.next().is_some() {
+            let page = page(&narration, screen, height);
             assert!(page.lines().count() <= height, "{page}");
             for line in page.lines() {
                 assert!(width(line) <= columns, "{line}");
             }
-            let is_failing = telling.cluster.groups().iter().any(|group| group.state == State::Failed);
-            let is_told = page.contains("ImagePullBackOff") || page.contains("disks has failed");
-            assert!(!is_failing || is_told, "the cause is told: {page}");
-            telling.step().expect("it goes on");
+            let is_failing = narration.cluster.groups().iter().any(|group| group.state == State::Failed);
+            let has_cause = page.contains("ImagePullBackOff") || page.contains("disks failed");
+            assert!(!is_failing || has_cause, "{page}");
+            narration.step().expect("valid manifests");
         }
     }
 }

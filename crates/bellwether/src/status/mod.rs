@@ -1,4 +1,4 @@
-//! `bellwether status`: how Applications and Rollups are, the worst first, or all about one.
+//! `bellwether status`: the health of Applications and Rollups, as a list or one in detail.
 
 mod watch;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use bellwether_engine::{Detail, Group, Report, Reports};
 use bellwether_inspect::{
     observe::{GroupQuery, Notes, Observation},
-    owner_tree::{Node, family_of},
+    owner_tree::{Node, read_tree},
     status::{List, SingleGroup, names},
 };
 use bellwether_model::State;
@@ -21,33 +21,33 @@ pub(crate) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     if command.watch {
         return watch::run(command, screen);
     }
-    let sight = match Observation::open(&command.scene.place(), command.scene.now(), meant(command)) {
-        Ok(sight) => sight,
+    let (location, now) = (command.input.location(), command.input.now());
+    let observation = match Observation::open(&location, now, query(command)) {
+        Ok(observation) => observation,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
     match &command.name {
-        Some(name) => one(command, name, sight, screen),
-        None => list(command, sight, screen),
+        Some(name) => one(command, name, observation, screen),
+        None => list(command, observation, screen),
     }
 }
 
-/// What is asked for.
-fn meant(command: &Status) -> GroupQuery<'_> {
+fn query(command: &Status) -> GroupQuery<'_> {
     match &command.name {
         Some(name) => GroupQuery::One(name),
         None => GroupQuery::All { all_namespaces: command.all_namespaces },
     }
 }
 
-fn list(command: &Status, sight: Observation, screen: Screen) -> Result<Outcome> {
-    let mut groups = sight.groups();
-    groups.retain(|group| is_wanted(group, command.type_.as_deref()));
+fn list(command: &Status, observation: Observation, screen: Screen) -> Result<Outcome> {
+    let mut groups = observation.groups();
+    groups.retain(|group| has_type(group, command.type_.as_deref()));
     let text = match command.output {
         GroupFormat::Json => as_json(&Reports::of(&groups))?,
         GroupFormat::Yaml => as_yaml(&Reports::of(&groups))?,
         GroupFormat::Name => names(&groups),
-        // Where the groups could not be read, that is the answer.
-        _ if groups.is_empty() && !sight.remarks.problems.is_empty() => String::new(),
+        // The errors say why there is none.
+        _ if groups.is_empty() && !observation.notes.problems.is_empty() => String::new(),
         GroupFormat::Table | GroupFormat::Wide => {
             let wide = command.output == GroupFormat::Wide;
             let screen = if wide { screen.without_end() } else { screen };
@@ -55,17 +55,19 @@ fn list(command: &Status, sight: Observation, screen: Screen) -> Result<Outcome>
                 groups: groups.clone(),
                 wide,
                 all: wide || command.all,
-                now: sight.now,
-                flags: command.scene.place().flags(),
+                now: observation.now,
+                flags: command.input.location().flags(),
+                type_: command.type_.as_deref(),
+                place: &observation.whereabouts(),
             }
-            .print(screen, &whereabouts(&sight.whereabouts(), command.type_.as_deref()))
+            .print(screen)
         }
     };
-    Ok(with_remarks(text, sight.remarks, &groups))
+    Ok(with_notes(text, observation.notes, &groups))
 }
 
-fn one(command: &Status, name: &str, sight: Observation, screen: Screen) -> Result<Outcome> {
-    let group = match sight.group(name) {
+fn one(command: &Status, name: &str, mut observation: Observation, screen: Screen) -> Result<Outcome> {
+    let group = match observation.group(name) {
         Ok(group) => group,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
@@ -77,35 +79,40 @@ fn one(command: &Status, name: &str, sight: Observation, screen: Screen) -> Resu
         GroupFormat::Table | GroupFormat::Wide => {
             let wide = command.output == GroupFormat::Wide;
             let screen = if wide { screen.without_end() } else { screen };
-            let (family, unseen) = family_of(&group, &sight, false)?;
-            notes = unseen;
-            let (all, flags) = (wide || command.all, command.scene.place().flags());
-            let one = SingleGroup { group: &group, family: &family, all, wide, now: sight.now, flags };
+            let (tree, of_tree) = read_tree(&group, &observation, false)?;
+            notes = of_tree;
+            // The page has them.
+            let forbidden = std::mem::take(&mut observation.notes.forbidden);
+            let one = SingleGroup {
+                group: &group,
+                tree: &tree,
+                all: wide || command.all,
+                wide,
+                now: observation.now,
+                flags: command.input.location().flags(),
+                forbidden: &forbidden,
+            };
             let evidence = |node: &Node| match &node.rule {
-                Some(_) => sight.evidence(&node.kind, &node.name),
+                Some(_) => observation.evidence(&node.kind, &node.name),
                 None => Vec::new(),
             };
             one.print(screen, &evidence)
         }
     };
-    let mut outcome = with_remarks(text, sight.remarks, std::slice::from_ref(&group));
+    let mut outcome = with_notes(text, observation.notes, std::slice::from_ref(&group));
     outcome.notes.extend(notes);
     Ok(outcome)
 }
 
-/// Where was looked, and for what.
-fn whereabouts(place: &str, type_: Option<&str>) -> String {
-    type_.map_or_else(|| place.to_owned(), |type_| format!("of type {type_} {place}"))
-}
-
-fn is_wanted(group: &Group, type_: Option<&str>) -> bool {
+fn has_type(group: &Group, type_: Option<&str>) -> bool {
     let Some(wanted) = type_ else { return true };
     matches!(&group.detail, Detail::Application { type_: Some(type_), .. } if type_ == wanted)
 }
 
-/// The answer, with what could not be read. Where nothing was found, nothing is ready.
-pub(crate) fn with_remarks(text: String, remarks: Notes, groups: &[Group]) -> Outcome {
-    let Notes { problems, notes, .. } = remarks;
+/// The exit code is 0 only if there are groups, all are Ready, and all could be read.
+pub(crate) fn with_notes(text: String, notes: Notes, groups: &[Group]) -> Outcome {
+    let Notes { problems, mut notes, forbidden, .. } = notes;
+    notes.extend(forbidden);
     let is_bad = groups.is_empty() || groups.iter().any(|group| group.state != State::Ready);
     let code = if problems.is_empty() { u8::from(is_bad) } else { BAD_INPUT };
     Outcome { text, errors: problems, notes, code }

@@ -1,19 +1,19 @@
-//! `bellwether status --watch`: the same as `bellwether status`, whenever it changes.
+//! `bellwether status --watch`: the output of `bellwether status`, whenever it changes.
 
 use std::io::{IsTerminal as _, stdout};
 
 use anyhow::Result;
 use bellwether_engine::{Group, GroupKind, NamespacedName};
 use bellwether_inspect::{
-    observe::{EvaluationScope, Flags, LiveObservation, Observation, ObservedCluster},
-    owner_tree::{family, kinds_below},
-    status::{List, SingleGroup, StatusLog},
+    observe::{EvaluationScope, Flags, LiveObservation, Notes, Observation, ObservedCluster},
+    owner_tree::{kinds_below, tree},
+    status::{List, SingleGroup, StatusLog, heading},
 };
 use bellwether_model::State;
-use bellwether_terminal::{Canvas, Screen, how_long};
+use bellwether_terminal::{Canvas, Screen, how_long, printable};
 use jiff::Timestamp;
 
-use super::{is_wanted, meant, whereabouts};
+use super::{has_type, query};
 use crate::{
     cli::{GroupFormat, Status},
     output::{self, BAD_INPUT, Outcome},
@@ -22,51 +22,49 @@ use crate::{
 
 pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     if !matches!(command.output, GroupFormat::Table | GroupFormat::Wide) {
-        return Ok(Outcome::bad_input(
-            "--watch is for people: leave out -o, or take table or wide".to_owned(),
-        ));
+        return Ok(Outcome::bad_input("--watch requires -o table or -o wide".to_owned()));
     }
-    // The first look is the same as without --watch: whoever cannot see anything is told so, and why.
-    let place = command.scene.place();
-    let opened = Observation::open(&place, command.scene.now(), meant(command)).and_then(|sight| {
-        let one = command.name.as_ref().map(|name| sight.group(name)).transpose()?;
-        let views = one.as_ref().map_or_else(|| sight.views(), |group| vec![sight.view_of(group)]);
-        Ok((sight, views, one.map(|group| (group.kind, group.name))))
+    // Read once as without --watch, so that errors are reported before the screen is cleared.
+    let location = command.input.location();
+    let opened = Observation::open(&location, command.input.now(), query(command)).and_then(|observation| {
+        let one = command.name.as_ref().map(|name| observation.group(name)).transpose()?;
+        let scopes =
+            one.as_ref().map_or_else(|| observation.scopes(), |group| vec![observation.scope_of(group)]);
+        Ok((observation, scopes, one.map(|group| (group.kind, group.name))))
     });
-    let (sight, views, one) = match opened {
+    let (observation, scopes, one) = match opened {
         Ok(opened) => opened,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
-    if !sight.remarks.problems.is_empty() {
-        return Ok(Outcome { errors: sight.remarks.problems, code: BAD_INPUT, ..Outcome::default() });
+    if !observation.notes.problems.is_empty() {
+        return Ok(Outcome { errors: observation.notes.problems, code: BAD_INPUT, ..Outcome::default() });
     }
-    let Some(cluster) = sight.cluster() else {
-        return Ok(Outcome::bad_input("files do not change: leave --watch or --from out".to_owned()));
+    let Some(cluster) = observation.cluster() else {
+        return Ok(Outcome::bad_input("files do not change: remove --watch or --from".to_owned()));
     };
-    let whereabouts = whereabouts(&sight.whereabouts(), command.type_.as_deref());
-    let watch = StatusWatch { command, one, whereabouts, flags: place.flags(), notes: &sight.remarks.notes };
-    cluster.runtime().block_on(watch.run(cluster, views, screen))
+    let place = observation.whereabouts();
+    let watch = StatusWatch { command, one, place, flags: location.flags(), notes: &observation.notes };
+    cluster.runtime().block_on(watch.run(cluster, scopes, screen))
 }
 
-/// What is shown again and again.
 struct StatusWatch<'c> {
     command: &'c Status,
-    /// The group that is meant, if it is one.
+    /// The group that the user names.
     one: Option<(GroupKind, NamespacedName)>,
-    whereabouts: String,
+    place: String,
     flags: Flags,
-    notes: &'c [String],
+    notes: &'c Notes,
 }
 
 impl StatusWatch<'_> {
     async fn run(
         &self,
         cluster: &ObservedCluster,
-        views: Vec<EvaluationScope>,
+        scopes: Vec<EvaluationScope>,
         screen: Screen,
     ) -> Result<Outcome> {
         let mut stop = Stop::listen()?;
-        let mut live = LiveObservation::start(cluster.client(), views);
+        let mut live = LiveObservation::start(cluster.client(), scopes);
         let is_terminal = stdout().is_terminal();
         let mut canvas = Canvas::default();
         let mut log = StatusLog::default();
@@ -75,7 +73,7 @@ impl StatusWatch<'_> {
                 () = stop.asked() => return Ok(Outcome::default()),
                 () = live.changed() => {}
             }
-            if !live.is_known() {
+            if !live.is_synced() {
                 continue;
             }
             let now = Timestamp::now();
@@ -92,7 +90,7 @@ impl StatusWatch<'_> {
     fn groups<'l>(&self, live: &'l LiveObservation) -> Vec<&'l Group> {
         match &self.one {
             Some((kind, name)) => live.group(kind, name).into_iter().collect(),
-            None => live.groups().filter(|group| is_wanted(group, self.command.type_.as_deref())).collect(),
+            None => live.groups().filter(|group| has_type(group, self.command.type_.as_deref())).collect(),
         }
     }
 
@@ -101,30 +99,32 @@ impl StatusWatch<'_> {
         let wide = self.command.output == GroupFormat::Wide;
         let all = wide || self.command.all;
         let flags = self.flags.clone();
+        let mut notes = self.notes.notes.clone();
         let mut text = match (&self.one, groups.first()) {
-            (Some((kind, name)), None) if name.namespace.is_empty() => {
-                format!("There is no {} {:?} any more.\n", kind.kind, &*name.name)
-            }
-            (Some((kind, name)), None) => {
-                format!("There is no {} {:?} {} any more.\n", kind.kind, &*name.name, self.whereabouts)
-            }
+            (Some((kind, name)), None) => format!("{}: deleted\n", printable(&heading(kind, name))),
             (Some(_), Some(group)) => {
-                let bad = group.members.iter().filter(|member| member.state != State::Ready);
-                live.look_beside(kinds_below(bad));
-                let family = family(group, &live.beside());
-                // The fields that a verdict rests on would have to be asked for each time.
-                SingleGroup { group, family: &family, all, wide, now, flags }.print(screen, &|_| Vec::new())
+                let not_ready = group.members.iter().filter(|member| member.state != State::Ready);
+                live.also_watch(kinds_below(not_ready));
+                let tree = tree(group, &live.listed());
+                let forbidden = &self.notes.forbidden;
+                // Without fields: each refresh would have to get the objects.
+                SingleGroup { group, tree: &tree, all, wide, now, flags, forbidden }
+                    .print(screen, &|_| Vec::new())
             }
-            (None, _) => List { groups, wide, all, now, flags }.print(screen, &self.whereabouts),
+            (None, _) => {
+                notes.extend(self.notes.forbidden.iter().cloned());
+                let type_ = self.command.type_.as_deref();
+                List { groups, wide, all, now, flags, type_, place: &self.place }.print(screen)
+            }
         };
-        for note in self.notes {
-            text.insert_str(0, &format!("Note: {note}\n"));
+        for note in &notes {
+            text.insert_str(0, &format!("note: {note}\n"));
         }
         if let Some(since) = live.silent_since() {
-            let long = how_long(since, now);
-            let silent =
-                format!("The cluster has not been heard from for {long}; this is what it last said.\n");
-            text.insert_str(0, &silent);
+            let duration = how_long(since, now);
+            let line =
+                format!("No response from the API server for {duration}; showing the last known state.\n");
+            text.insert_str(0, &line);
         }
         text
     }

@@ -1,4 +1,4 @@
-//! `bellwether assess`.
+//! `bellwether assess`: tables, JSON, dialects, exit codes and errors.
 
 use std::fs;
 
@@ -6,54 +6,54 @@ use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::{judged, judged_from, run};
+use crate::{run, run_on_objects, run_with_input};
 
 const READY: &str = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n";
 
 #[test]
-fn the_worst_comes_first() {
-    assert_snapshot!(judged(&["assess", "-f", "shop.yaml"]));
+fn failed_objects_come_first() {
+    assert_snapshot!(run_on_objects(&["assess", "-f", "shop.yaml"]));
 }
 
 #[test]
 fn wide_has_reasons_and_rules() {
-    assert_snapshot!(judged(&["assess", "shop.yaml", "-o", "wide"]));
+    assert_snapshot!(run_on_objects(&["assess", "shop.yaml", "-o", "wide"]));
 }
 
 #[test]
-fn explained() {
-    assert_snapshot!(judged_from(&["assess", "-", "--explain"], READY));
+fn with_fields() {
+    assert_snapshot!(run_with_input(&["assess", "-", "--explain"], READY));
 }
 
 #[test]
 fn as_json() {
-    assert_snapshot!(judged(&["assess", "pods.json", "-o", "json"]));
+    assert_snapshot!(run_on_objects(&["assess", "pods.json", "-o", "json"]));
 }
 
 #[test]
 fn as_yaml_with_evidence() {
-    assert_snapshot!(judged(&["assess", "pods.json", "-o", "yaml", "--explain"]));
+    assert_snapshot!(run_on_objects(&["assess", "pods.json", "-o", "yaml", "--explain"]));
 }
 
 #[test]
 fn as_names() {
-    assert_snapshot!(judged(&["assess", "shop.yaml", "list.yaml", "-o", "name"]));
+    assert_snapshot!(run_on_objects(&["assess", "shop.yaml", "list.yaml", "-o", "name"]));
 }
 
 #[rstest]
 #[case::kstatus("kstatus")]
 #[case::argo("argo")]
-fn in_the_words_of(#[case] dialect: &str) {
-    let table = judged(&["assess", "shop.yaml", "--dialect", dialect]);
+fn dialects(#[case] dialect: &str) {
+    let table = run_on_objects(&["assess", "shop.yaml", "--dialect", dialect]);
     assert_snapshot!(format!("table_of_{dialect}"), table);
-    let json = judged(&["assess", "pods.json", "--dialect", dialect, "-o", "json"]);
+    let json = run_on_objects(&["assess", "pods.json", "--dialect", dialect, "-o", "json"]);
     assert_snapshot!(format!("json_of_{dialect}"), json);
 }
 
 #[test]
-fn argo_may_have_no_opinion() {
+fn argo_has_no_check_for_custom_kinds() {
     let widget = "apiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: w1}\n";
-    let run = judged_from(&["assess", "-", "--dialect", "argo", "-o", "json"], widget);
+    let run = run_with_input(&["assess", "-", "--dialect", "argo", "-o", "json"], widget);
     let said: Value = serde_json::from_str(&run.stdout).expect("JSON");
     let expected =
         json!([{"apiVersion": "acme.io/v1", "kind": "Widget", "name": "w1", "status": null, "message": ""}]);
@@ -61,30 +61,29 @@ fn argo_may_have_no_opinion() {
 }
 
 #[test]
-fn what_is_broken_does_not_hide_the_rest() {
-    assert_snapshot!(judged(&["assess", "broken.yaml", "lines.jsonl", "nowhere.yaml"]));
+fn invalid_documents_do_not_hide_the_others() {
+    assert_snapshot!(run_on_objects(&["assess", "broken.yaml", "lines.jsonl", "nowhere.yaml"]));
     assert_snapshot!(
         "broken_as_json",
-        judged(&["assess", "broken.yaml", "-o", "json", "--dialect", "kstatus"])
+        run_on_objects(&["assess", "broken.yaml", "-o", "json", "--dialect", "kstatus"])
     );
 }
 
-/// Escape sequences in names and messages stay text.
 #[test]
-fn objects_play_no_tricks() {
-    assert_snapshot!(judged(&["assess", "tricks.yaml"]));
+fn escape_sequences_in_objects_are_replaced() {
+    assert_snapshot!(run_on_objects(&["assess", "tricks.yaml"]));
 }
 
 #[rstest]
 #[case::all_ready(READY, 0)]
 #[case::an_empty_list("apiVersion: v1\nkind: List\nitems: []\n", 0)]
-#[case::something_is_not("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nstatus: {phase: Failed}\n", 1)]
-#[case::nobody_can_tell("apiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: a}\n", 1)]
-#[case::no_object("just text\n", 2)]
+#[case::failed("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nstatus: {phase: Failed}\n", 1)]
+#[case::no_rule("apiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: a}\n", 1)]
+#[case::not_an_object("just text\n", 2)]
 #[case::nothing("", 2)]
 fn exit_codes(#[case] input: &str, #[case] code: i32) {
     for format in ["table", "wide", "json", "yaml", "name"] {
-        assert_eq!(judged_from(&["assess", "-", "-o", format], input).code, Some(code), "{format}");
+        assert_eq!(run_with_input(&["assess", "-", "-o", format], input).code, Some(code), "{format}");
     }
 }
 
@@ -93,26 +92,26 @@ fn exit_codes(#[case] input: &str, #[case] code: i32) {
 #[case::flag(&["assess", "-f", "-"])]
 #[case::nothing(&["assess"])]
 fn standard_input(#[case] arguments: &[&str]) {
-    let run = judged_from(&[arguments, &["-o", "name"]].concat(), READY);
+    let run = run_with_input(&[arguments, &["-o", "name"]].concat(), READY);
     assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("service/web\n", "", Some(0)));
 }
 
-/// A command that failed prints nothing, and nothing must not look healthy.
+/// A failed command in front of the pipe prints nothing. That must not look healthy.
 #[test]
-fn nothing_is_not_well() {
-    let run = judged_from(&["assess", "-"], "");
+fn empty_input_is_an_error() {
+    let run = run_with_input(&["assess", "-"], "");
     assert_eq!((run.stdout.as_str(), run.code), ("", Some(2)));
     assert_eq!(run.stderr, "error: no objects in standard input\n");
 }
 
 #[test]
-fn an_empty_list_is_no_error() {
-    let run = judged_from(&["assess", "-"], r#"{"apiVersion":"v1","items":[],"kind":"List"}"#);
-    assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("No objects.\n", "", Some(0)));
+fn an_empty_list_is_not_an_error() {
+    let run = run_with_input(&["assess", "-"], r#"{"apiVersion":"v1","items":[],"kind":"List"}"#);
+    assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("No objects found.\n", "", Some(0)));
 }
 
 #[test]
-fn a_directory_is_read_by_name_and_to_its_depth() {
+fn a_directory_is_read_recursively_by_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let object = |name: &str| format!("apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\n");
     for (path, name) in [
@@ -132,7 +131,7 @@ fn a_directory_is_read_by_name_and_to_its_depth() {
         };
         fs::write(path, object).expect("a file");
     }
-    // It leads in a circle.
+    // A cycle of symbolic links.
     std::os::unix::fs::symlink(directory.path(), directory.path().join("loop")).expect("a link");
     let run = run(&["assess", directory.path().to_str().expect("a name"), "-o", "name"]);
     assert_eq!(run.stderr, "");
@@ -140,7 +139,7 @@ fn a_directory_is_read_by_name_and_to_its_depth() {
 }
 
 #[test]
-fn what_is_no_text_is_an_error() {
+fn input_that_is_not_utf_8_is_an_error() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     fs::write(file.path(), b"apiVersion: \xff\xfe").expect("a file");
     let run = run(&["assess", file.path().to_str().expect("a name")]);
@@ -160,29 +159,28 @@ fn services(count: usize) -> String {
 #[case::many(21, &[], 0)]
 #[case::many_and_all(21, &["--all"], 21)]
 #[case::many_and_wide(21, &["-o", "wide"], 21)]
-fn many_that_are_ready_become_a_number(#[case] count: usize, #[case] more: &[&str], #[case] rows: usize) {
-    let run = judged_from(&[&["assess", "-"], more].concat(), &services(count));
+fn many_ready_objects_are_only_counted(#[case] count: usize, #[case] more: &[&str], #[case] rows: usize) {
+    let run = run_with_input(&[&["assess", "-"], more].concat(), &services(count));
     assert_eq!(run.stdout.matches("Service/").count(), rows, "{}", run.stdout);
-    let hint = if rows == 0 { " (--all lists them)" } else { "" };
+    let hint = if rows == 0 { " (use --all to list them)" } else { "" };
     assert!(run.stdout.ends_with(&format!("{count} ready{hint}.\n")), "{}", run.stdout);
 }
 
 #[test]
-fn many_errors_are_not_all_listed() {
-    let run = judged_from(&["assess", "-"], &"--- text\n".repeat(30));
+fn at_most_20_errors_are_listed() {
+    let run = run_with_input(&["assess", "-"], &"--- text\n".repeat(30));
     assert_eq!(run.stderr.lines().count(), 21, "{}", run.stderr);
-    assert!(run.stderr.ends_with("error: and 10 more like these (-o json has them all)\n"), "{}", run.stderr);
-    let json = judged_from(&["assess", "-", "-o", "json"], &"--- text\n".repeat(30));
+    assert!(run.stderr.ends_with("error: and 10 more (use -o json to list them all)\n"), "{}", run.stderr);
+    let json = run_with_input(&["assess", "-", "-o", "json"], &"--- text\n".repeat(30));
     assert_eq!(json.stdout.matches("\"error\"").count(), 30);
 }
 
-/// A Deployment whose status only a rule for Deployments can read.
 #[test]
-fn generic_rules_alone() {
+fn without_built_in_rules() {
     let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, generation: 1}\n\
                       spec: {replicas: 1}\nstatus: {observedGeneration: 1, conditions: [{type: Available, status: \"True\"}]}\n";
     let rule = |more: &[&str]| {
-        let run = judged_from(&[&["assess", "-", "-o", "json"], more].concat(), deployment);
+        let run = run_with_input(&[&["assess", "-", "-o", "json"], more].concat(), deployment);
         let said: Value = serde_json::from_str(&run.stdout).expect("JSON");
         said[0]["rule"]["source"].clone()
     };
@@ -191,12 +189,15 @@ fn generic_rules_alone() {
 }
 
 #[rstest]
-#[case::no_time(&["assess", "shop.yaml", "--now", "yesterday"])]
-#[case::no_dialect(&["assess", "shop.yaml", "--dialect", "klingon"])]
-#[case::no_format(&["assess", "shop.yaml", "-o", "xml"])]
-#[case::evidence_of_others(&["assess", "shop.yaml", "--dialect", "argo", "--explain"])]
-fn wrong_usage(#[case] arguments: &[&str]) {
+#[case::time(&["assess", "shop.yaml", "--now", "yesterday"])]
+#[case::dialect(&["assess", "shop.yaml", "--dialect", "klingon"])]
+#[case::format(&["assess", "shop.yaml", "-o", "xml"])]
+#[case::fields_of_argo(&["assess", "shop.yaml", "--dialect", "argo", "--explain"])]
+fn invalid_usage(#[case] arguments: &[&str]) {
     let run = run(arguments);
     assert_eq!((run.stdout.as_str(), run.code), ("", Some(2)));
-    assert_snapshot!(format!("wrong_usage_{}", arguments[arguments.len() - 1].trim_start_matches('-')), run);
+    assert_snapshot!(
+        format!("invalid_usage_{}", arguments[arguments.len() - 1].trim_start_matches('-')),
+        run
+    );
 }

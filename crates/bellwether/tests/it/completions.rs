@@ -1,4 +1,4 @@
-//! `bellwether completions`.
+//! `bellwether completions`: scripts for shells.
 
 use rstest::rstest;
 
@@ -14,10 +14,9 @@ fn script(#[case] shell: &str, #[case] sign: &str) {
     let run = run(&["completions", shell]);
     assert_eq!((run.stderr.as_str(), run.code), ("", Some(0)));
     assert!(run.stdout.contains(sign), "{}", run.stdout);
-    assert!(run.stdout.contains("crds"), "it knows the commands");
+    assert!(run.stdout.contains("crds"), "it has the commands");
 }
 
-/// The script does what it is for: a real shell completes with it.
 #[test]
 fn bash_completes() {
     let script = run(&["completions", "bash"]).stdout;

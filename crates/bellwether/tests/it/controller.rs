@@ -3,7 +3,7 @@
 //! Headings such as *Selecting Components* are those of the Kubernetes enhancement proposal for an Application API, which
 //! the tests that name them hold us to.
 
-mod adopting;
+mod adopt;
 mod app_k8s_io;
 mod faults;
 mod health_check;

@@ -1,4 +1,4 @@
-//! `bellwether crds`.
+//! `bellwether crds`: the CustomResourceDefinitions, applied by kubectl.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -20,7 +20,7 @@ fn names() {
 #[case::yaml("yaml")]
 #[case::json("json")]
 #[tokio::test]
-async fn kubectl_installs_what_is_printed(#[case] format: &str) -> anyhow::Result<()> {
+async fn kubectl_applies_the_output(#[case] format: &str) -> anyhow::Result<()> {
     let cluster = shared::cluster().await?;
     let kubectl = Kubectl::new(cluster.admin())?;
     let printed = run(&["crds", "--output", format]);
@@ -28,7 +28,7 @@ async fn kubectl_installs_what_is_printed(#[case] format: &str) -> anyhow::Resul
     let applied = kubectl.ok_with_input(&["apply", "--server-side", "-f", "-"], &printed.stdout).await?;
     assert_eq!(applied.lines().count(), 6, "{applied}");
     assert!(applied.lines().all(|line| line.ends_with("serverside-applied")), "{applied}");
-    // The CRDs of the types and of the text are the same: the API server has nothing to change.
+    // The CRDs of the types and of the output are equal.
     cluster.install(&bellwether_api::crds()).await?;
     let again = kubectl.ok_with_input(&["diff", "--server-side", "-f", "-"], &printed.stdout).await?;
     assert_eq!(again, "");
@@ -36,9 +36,9 @@ async fn kubectl_installs_what_is_printed(#[case] format: &str) -> anyhow::Resul
 }
 
 #[test]
-fn a_reader_that_has_had_enough_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let mut child =
-        bellwether(&["crds"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+        bellwether(&["crds"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
     let mut first = String::new();
     let mut stdout = BufReader::with_capacity(8, child.stdout.take().expect("a pipe"));
     stdout.read_line(&mut first).expect("a line");

@@ -1,4 +1,4 @@
-//! The demo, on a terminal and away from one.
+//! `bellwether demo` on a terminal and in a pipe.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -16,7 +16,7 @@ use crate::{
 const COLUMNS: u16 = 80;
 
 #[test]
-fn away_from_a_terminal_each_change_is_a_line() {
+fn a_log_in_a_pipe() {
     assert_snapshot!(run(&["demo", "--once", "--speed", "1000"]));
 }
 
@@ -26,11 +26,11 @@ fn help_of_demo() {
 }
 
 #[test]
-fn a_speed_that_is_none() {
+fn invalid_speed() {
     assert_snapshot!(run(&["demo", "--speed", "0"]));
 }
 
-/// A demo that has begun, and what else it prints.
+/// A demo after its first line, and the rest of its output.
 #[expect(clippy::expect_used, reason = "cargo builds the binary before it runs these tests")]
 fn begun(arguments: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut command = bellwether(arguments);
@@ -43,11 +43,11 @@ fn begun(arguments: &[&str]) -> (Child, BufReader<ChildStdout>) {
 }
 
 #[test]
-fn who_ends_it_is_told_what_to_do_next() {
+fn a_signal_ends_it_with_commands_to_try() {
     for signal in [Signal::INT, Signal::TERM] {
         let (child, mut stdout) = begun(&["demo"]);
         let id = Pid::from_child(&child);
-        kill_process(id, signal).expect("it can be ended");
+        kill_process(id, signal).expect("a process");
         let mut rest = String::new();
         stdout.read_to_string(&mut rest).expect("text");
         assert!(rest.contains("bellwether adopt NAME KIND/NAME…"), "{rest}");
@@ -57,16 +57,16 @@ fn who_ends_it_is_told_what_to_do_next() {
 }
 
 #[test]
-fn it_goes_on_until_nobody_reads_it() {
+fn it_repeats_until_the_pipe_is_closed() {
     let (child, mut stdout) = begun(&["demo", "--speed", "1000"]);
     let begins = |line: &std::io::Result<String>| line.as_ref().is_ok_and(|line| line.starts_with("1/"));
-    assert!(stdout.by_ref().lines().any(|line| begins(&line)), "it is told again");
+    assert!(stdout.by_ref().lines().any(|line| begins(&line)), "it starts again");
     drop(stdout);
     let ended = Run::from(child.wait_with_output().expect("it ends"));
     assert_eq!((&*ended.stderr, ended.code), ("", Some(0)));
 }
 
-/// What a terminal shows, as far as the demo makes use of one.
+/// A terminal that knows the escape sequences of the demo.
 #[derive(Default)]
 struct Terminal {
     lines: Vec<String>,
@@ -74,9 +74,9 @@ struct Terminal {
     cursor_is_hidden: bool,
 }
 
-#[expect(clippy::expect_used, reason = "what is no terminal's language is a failure of the test")]
+#[expect(clippy::expect_used, reason = "an unknown escape sequence is a failure of the test")]
 impl Terminal {
-    /// Takes in what was written. It must neither scroll nor be wider than the terminal.
+    /// Fails if the text scrolls, or is wider than the terminal.
     fn write(&mut self, text: &str) {
         for line in text.split_inclusive('\n') {
             let mut parts = line.trim_end_matches('\n').split('\u{1b}');
@@ -105,13 +105,13 @@ impl Terminal {
                     line.clear();
                 }
             }
-            // Lines that end at the edge.
+            // Line wrap off and on.
             "[?7l" | "[?7h" => {}
             colours if colours.ends_with('m') => {}
             up => {
                 let count = up.strip_prefix('[').and_then(|up| up.strip_suffix('A'));
                 let count: usize = count.and_then(|count| count.parse().ok()).expect("lines to go up");
-                self.row = self.row.checked_sub(count).expect("it stays on the screen");
+                self.row = self.row.checked_sub(count).expect("a line of the screen");
             }
         }
     }
@@ -127,7 +127,7 @@ impl Terminal {
 }
 
 #[test]
-fn on_a_terminal_it_is_one_page_that_stays_in_its_place() {
+fn a_page_on_a_terminal() {
     let mut command = bellwether(&["demo", "--once", "--speed", "1000"]);
     let run = on_a_terminal(command.env("TERM", "xterm-256color"), COLUMNS);
     assert_eq!((&*run.stderr, run.code), ("", Some(0)));
@@ -136,6 +136,6 @@ fn on_a_terminal_it_is_one_page_that_stays_in_its_place() {
     terminal.write(page);
     assert!(terminal.cursor_is_hidden);
     terminal.write(closing);
-    assert!(!terminal.cursor_is_hidden, "whoever goes on sees where");
+    assert!(!terminal.cursor_is_hidden, "the cursor is visible again");
     assert_snapshot!(terminal.lines.join("\n"));
 }

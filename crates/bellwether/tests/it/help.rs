@@ -1,17 +1,24 @@
-//! Help, version and wrong usage.
+//! Help, version and invalid usage.
 
 use insta::assert_snapshot;
 
 use crate::run;
 
 #[test]
-fn without_a_command_it_shows_what_there_is() {
+fn without_a_command() {
     assert_snapshot!(run(&[]));
 }
 
 #[test]
 fn help() {
     assert_snapshot!(run(&["--help"]));
+}
+
+#[test]
+fn help_of_groups() {
+    for command in ["status", "tree", "wait", "whose", "adopt", "lint"] {
+        assert_snapshot!(format!("help_of_{command}"), run(&[command, "--help"]));
+    }
 }
 
 #[test]
@@ -53,11 +60,11 @@ fn version() {
 }
 
 #[test]
-fn a_command_that_there_is_none_of() {
+fn unknown_command() {
     assert_snapshot!(run(&["crd"]));
 }
 
 #[test]
-fn a_format_that_there_is_none_of() {
+fn unknown_format() {
     assert_snapshot!(run(&["crds", "-o", "table"]));
 }

@@ -1,4 +1,4 @@
-//! The binary as its users meet it.
+//! Tests of the `bellwether` binary: its output and exit codes.
 
 mod adopt;
 mod assess;
@@ -10,8 +10,8 @@ mod docs;
 mod explain;
 mod groups;
 mod help;
+mod lifecycle;
 mod lint;
-mod living;
 mod plugin;
 mod rules;
 mod terminal;
@@ -21,7 +21,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// What the binary printed, and how it ended.
+/// The output and exit code of the binary.
 struct Run {
     stdout: String,
     stderr: String,
@@ -45,7 +45,7 @@ impl std::fmt::Display for Run {
     }
 }
 
-/// The command, away from the person's own settings and terminal.
+/// The command, without the environment and terminal of the person who runs the tests.
 fn bellwether(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bellwether"));
     command.args(arguments).env_clear().stdin(Stdio::null());
@@ -60,22 +60,22 @@ fn run(arguments: &[&str]) -> Run {
 /// The time of these tests.
 const NOW: &str = "2026-11-14T12:00:00Z";
 
-/// The command among the objects of these tests, and at their time.
-fn judge(arguments: &[&str]) -> Command {
+/// The command in the directory `objects`, at [`NOW`].
+fn objects_command(arguments: &[&str]) -> Command {
     let mut command = bellwether(arguments);
     command.args(["--now", NOW]).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/objects"));
     command
 }
 
 #[expect(clippy::expect_used, reason = "cargo builds the binary before it runs these tests")]
-fn judged(arguments: &[&str]) -> Run {
-    judge(arguments).output().expect("the binary runs").into()
+fn run_on_objects(arguments: &[&str]) -> Run {
+    objects_command(arguments).output().expect("the binary runs").into()
 }
 
-/// The same with objects on standard input.
+/// The same with standard input.
 #[expect(clippy::expect_used, reason = "the binary reads all of its input")]
-fn judged_from(arguments: &[&str], input: &str) -> Run {
-    let mut child = judge(arguments)
+fn run_with_input(arguments: &[&str], input: &str) -> Run {
+    let mut child = objects_command(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::{Run, bellwether, judged_from};
+use crate::{Run, bellwether, run_with_input};
 
 /// The command in the directory with the rules of these tests.
 fn among_rules(arguments: &[&str]) -> Command {
@@ -178,7 +178,7 @@ fn the_examples_pass() {
 fn invalid_rules_do_not_hide_the_objects() {
     let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rules/wrong/expressions.yaml");
     let object = "apiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: w}\nstatus: {phase: Ready}\n";
-    let run = judged_from(&["assess", "-", "--rules", rules, "-o", "json"], object);
+    let run = run_with_input(&["assess", "-", "--rules", rules, "-o", "json"], object);
     let output: Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(output[0]["rule"], json!({"source": "generic", "id": "phase"}));
     assert_eq!(run.code, Some(2));
@@ -191,7 +191,7 @@ fn invalid_rules_do_not_hide_the_objects() {
 
 #[test]
 fn rules_are_for_the_native_dialect() {
-    let run = judged_from(&["assess", "-", "--rules", ".", "--dialect", "argo"], "");
+    let run = run_with_input(&["assess", "-", "--rules", ".", "--dialect", "argo"], "");
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("--rules"), "{}", run.stderr);
 }

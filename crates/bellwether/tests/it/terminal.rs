@@ -1,4 +1,4 @@
-//! On a terminal, and away from one.
+//! Output on a terminal and in a pipe: width, colours, hints.
 
 use std::{
     fs::File,
@@ -14,11 +14,11 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-use crate::{Run, judge, judged};
+use crate::{Run, objects_command, run_on_objects};
 
 const ESCAPE: char = '\u{1b}';
 
-/// How many lines such a terminal has.
+/// Of the terminal of these tests.
 pub(crate) const ROWS: u16 = 24;
 
 /// Runs the command on a terminal of this width.
@@ -55,11 +55,11 @@ pub(crate) fn on_a_terminal(command: &mut Command, columns: u16) -> Run {
 #[case::narrow(80)]
 #[case::wide(120)]
 fn a_table_fits(#[case] columns: u16) {
-    let run = on_a_terminal(&mut judge(&["assess", "shop.yaml"]), columns);
-    let (table, _) = run.stdout.split_once("\n\n").expect("a table and a sentence");
+    let run = on_a_terminal(&mut objects_command(&["assess", "shop.yaml"]), columns);
+    let (table, _) = run.stdout.split_once("\n\n").expect("a table and a summary");
     assert!(table.lines().all(|line| line.chars().count() <= usize::from(columns)), "{table}");
     assert!(table.contains("…\n"), "{table}");
-    assert_eq!(table.contains('█'), columns >= 100, "bars need room: {table}");
+    assert_eq!(table.contains('█'), columns >= 100, "bars need 100 columns: {table}");
 }
 
 #[rstest]
@@ -67,7 +67,7 @@ fn a_table_fits(#[case] columns: u16) {
 #[case::a_dumb_terminal(&[("TERM", "dumb")], false)]
 #[case::as_usual(&[("TERM", "xterm-256color")], true)]
 fn colours_on_a_terminal(#[case] environment: &[(&str, &str)], #[case] colours: bool) {
-    let mut command = judge(&["assess", "shop.yaml"]);
+    let mut command = objects_command(&["assess", "shop.yaml"]);
     let run = on_a_terminal(command.envs(environment.iter().copied()), 80);
     let state = if colours { "\u{1b}[31m✗ Failed\u{1b}[0m" } else { "✗ Failed" };
     assert!(run.stdout.contains(state), "{}", run.stdout);
@@ -80,41 +80,41 @@ fn colours_on_a_terminal(#[case] environment: &[(&str, &str)], #[case] colours: 
 #[case::forced_and_forbidden(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false)]
 fn colours_in_a_pipe(#[case] environment: &[(&str, &str)], #[case] colours: bool) {
     for arguments in [["assess", "shop.yaml"], ["explain", "shop.yaml"]] {
-        let mut command = judge(&arguments);
+        let mut command = objects_command(&arguments);
         let run = Run::from(command.envs(environment.iter().copied()).output().expect("the binary runs"));
         assert_eq!(run.stdout.contains(ESCAPE), colours, "{}", run.stdout);
     }
 }
 
 #[test]
-fn programs_never_get_colours() {
+fn json_yaml_and_names_have_no_colours() {
     for format in ["json", "yaml", "name"] {
-        let mut command = judge(&["assess", "shop.yaml", "-o", format]);
+        let mut command = objects_command(&["assess", "shop.yaml", "-o", format]);
         let run = Run::from(command.env("CLICOLOR_FORCE", "1").output().expect("the binary runs"));
         assert!(!run.stdout.contains(ESCAPE), "{format}");
     }
 }
 
 #[test]
-fn a_pipe_gets_whole_sentences() {
-    assert!(!judged(&["assess", "shop.yaml"]).stdout.contains('…'));
+fn a_pipe_has_uncut_messages() {
+    assert!(!run_on_objects(&["assess", "shop.yaml"]).stdout.contains('…'));
 }
 
 #[test]
-fn so_does_who_wants_it_wide() {
-    let run = on_a_terminal(&mut judge(&["assess", "shop.yaml", "-o", "wide"]), 80);
-    assert_eq!(run.stdout, judged(&["assess", "shop.yaml", "-o", "wide"]).stdout);
+fn wide_output_is_not_cut_on_a_terminal() {
+    let run = on_a_terminal(&mut objects_command(&["assess", "shop.yaml", "-o", "wide"]), 80);
+    assert_eq!(run.stdout, run_on_objects(&["assess", "shop.yaml", "-o", "wide"]).stdout);
 }
 
 #[rstest]
 #[case::assess("assess")]
 #[case::explain("explain")]
-fn without_input_it_says_what_to_do(#[case] command: &str) {
-    let run = on_a_terminal(&mut judge(&[command]), 80);
+fn without_input_the_error_has_a_command(#[case] command: &str) {
+    let run = on_a_terminal(&mut objects_command(&[command]), 80);
     assert_eq!((run.stdout.as_str(), run.code), ("", Some(2)));
     let hint = format!("| bellwether {command} -\n");
     assert!(
-        run.stderr.starts_with("error: there is nothing to judge: name files") && run.stderr.ends_with(&hint),
+        run.stderr.starts_with("error: no input. Give files or directories") && run.stderr.ends_with(&hint),
         "{}",
         run.stderr
     );

@@ -1,4 +1,4 @@
-//! A cluster, looked at once.
+//! A cluster, read once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,130 +16,109 @@ use tokio::{
 };
 
 use super::kind_request::KindRequest;
+use crate::shell::program;
 
-/// So long may an answer take to begin, and pause. People wait for it.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+/// Until a response begins, and between its parts. A person waits for it.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// So many objects come in one answer: one list for each kind, unless there is very much of it.
+/// One request for each kind, unless there are very many objects of it.
 const PAGE_SIZE: u32 = 20_000;
 
-/// A cluster, and the connection to it.
 pub struct ObservedCluster {
     runtime: Runtime,
     connection: Connection,
-    glance: Arc<ClusterSnapshot>,
+    snapshot: Arc<ClusterSnapshot>,
     namespace: String,
 }
 
 impl ObservedCluster {
-    /// Connects to a cluster, and asks it which kinds it has. Without a namespace, that of the context is meant.
+    /// Connects and discovers the kinds. The namespace defaults to that of the context.
     pub(super) fn open(login: &Login, namespace: Option<&str>, all_namespaces: bool) -> Result<Self> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
-        let look = async {
+        let connect = async {
             let connection = login.connect().await?;
             connection.check().await?;
             let namespace = namespace.unwrap_or(&connection.namespace).to_owned();
             let settings = Settings {
                 namespace: (!all_namespaces).then(|| namespace.clone()),
-                answers_within: ANSWERS_WITHIN,
+                answers_within: RESPONSE_TIMEOUT,
                 page_size: PAGE_SIZE,
                 ..Settings::default()
             };
-            let glance =
-                ClusterSnapshot::at(connection.client.clone(), settings).await.map_err(|trouble| {
-                    anyhow!(
-                        "the cluster at {} does not say which kinds it has: {trouble}",
-                        connection.address
-                    )
+            let snapshot =
+                ClusterSnapshot::at(connection.client.clone(), settings).await.map_err(|error| {
+                    anyhow!("cannot discover the kinds served at {}: {error}", connection.address)
                 })?;
-            anyhow::Ok((connection, glance, namespace))
+            anyhow::Ok((connection, snapshot, namespace))
         };
-        let (connection, glance, namespace) = runtime.block_on(look).map_err(with_hint)?;
-        Ok(Self { runtime, connection, glance: Arc::new(glance), namespace })
+        let (connection, snapshot, namespace) = runtime.block_on(connect).map_err(with_way_out)?;
+        Ok(Self { runtime, connection, snapshot: Arc::new(snapshot), namespace })
     }
 
-    /// The namespace that is meant where none is named.
+    /// The namespace of objects that are named without one.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
     pub(super) fn serves(&self, kind: &GroupKind) -> bool {
-        self.glance.served(kind).is_some()
+        self.snapshot.served(kind).is_some()
     }
 
-    /// How it serves a kind.
     pub(super) fn served(&self, kind: &GroupKind) -> Option<Served> {
-        self.glance.served(kind).cloned()
+        self.snapshot.served(kind).cloned()
     }
 
-    /// What is missing for a kind to be read, and the way out.
-    pub(super) fn forbidden(&self, kind: &GroupKind, scope: Option<&str>) -> String {
-        let resource = self.resource(kind);
-        match scope {
-            Some(namespace) => format!(
-                "you may not list {resource} in namespace {namespace}: ask for that right, or choose another namespace \
-                 with -n"
-            ),
-            None => format!("you may not list {resource} in all namespaces: choose one with -n"),
-        }
+    /// That the user may not list a kind, in one namespace or in all.
+    pub(super) fn forbidden(&self, kind: &GroupKind, namespace: Option<&str>) -> String {
+        let place = match namespace {
+            _ if !self.is_namespaced(kind) => String::new(),
+            Some(namespace) => format!(" in namespace {namespace}"),
+            None => " in all namespaces".to_owned(),
+        };
+        format!("you cannot list {}{place}", self.resource(kind))
     }
 
-    /// The same for a kind that is in no namespace.
-    pub(super) fn forbidden_everywhere(&self, kind: &GroupKind) -> String {
-        let resource = self.resource(kind);
-        format!("you may not list {resource}, which are of the whole cluster: ask for that right")
-    }
-
-    /// That some of our own kinds are not there yet.
-    pub(super) fn lacks(&self, kinds: &str) -> String {
-        format!(
-            "the cluster at {} does not know {kinds} yet: install them with bellwether crds | kubectl apply --server-side \
-             -f -",
-            self.connection.address
-        )
-    }
-
-    /// A kind as rights name it: `deployments.apps`.
-    fn resource(&self, kind: &GroupKind) -> String {
-        match self.glance.served(kind) {
+    /// A kind as RBAC rules name it: `deployments.apps`.
+    pub(super) fn resource(&self, kind: &GroupKind) -> String {
+        match self.snapshot.served(kind) {
             Some(served) if kind.group.is_empty() => served.plural.to_string(),
             Some(served) => format!("{}.{}", served.plural, kind.group),
             None => kind.to_string(),
         }
     }
 
-    pub(super) fn answer(
+    pub(super) fn list(
         &self,
-        asked: Vec<KindRequest>,
+        requests: Vec<KindRequest>,
         namespace: Option<&str>,
     ) -> Result<Vec<(GroupKind, Vec<FeedEvent>)>> {
         let listed = self.runtime.block_on(async {
             let mut lists = JoinSet::new();
-            for KindRequest { kind, lens } in asked {
-                let (glance, namespace) = (Arc::clone(&self.glance), namespace.map(str::to_owned));
+            for KindRequest { kind, lens } in requests {
+                let (snapshot, namespace) = (Arc::clone(&self.snapshot), namespace.map(str::to_owned));
                 lists.spawn(async move {
-                    let news = glance.list_in(namespace.as_deref(), &kind, lens).await;
-                    news.map(|news| (kind, news))
+                    let events = snapshot.list_in(namespace.as_deref(), &kind, lens).await;
+                    events.map(|events| (kind, events))
                 });
             }
             lists.join_all().await
         });
         let mut listed: Vec<_> =
-            listed.into_iter().collect::<Result<_, ReadError>>().map_err(|trouble| self.away(&trouble))?;
-        // What comes first does not matter to the engine; that it is the same each time does to those who look for a bug.
+            listed.into_iter().collect::<Result<_, ReadError>>().map_err(|error| self.unavailable(&error))?;
+        // The engine does not depend on the order, but a bug is easier to find if it is always the same.
         listed.sort_by(|(a, _), (b, _)| a.cmp(b));
         Ok(listed)
     }
 
     pub(super) fn object_named(&self, kind: &str, name: &str) -> Result<(GroupKind, NamespacedName)> {
-        let kind = self.glance.kind(kind)?;
+        let kind = self.snapshot.kind(kind)?;
         let namespace = if self.is_namespaced(&kind) { &self.namespace } else { "" };
         let name = NamespacedName::new(namespace, name);
         Ok((kind, name))
     }
 
     pub(super) fn is_namespaced(&self, kind: &GroupKind) -> bool {
-        self.glance.served(kind).is_none_or(|served| served.namespaced)
+        self.snapshot.served(kind).is_none_or(|served| served.namespaced)
     }
 
     pub(super) fn with<R>(
@@ -148,47 +127,77 @@ impl ObservedCluster {
         name: &NamespacedName,
         make: &(dyn Fn(&Object<'_>) -> R + Sync),
     ) -> Result<Option<R>> {
-        let json = match self.runtime.block_on(self.glance.get(kind, name)) {
+        let json = match self.runtime.block_on(self.snapshot.get(kind, name)) {
             Ok(json) => json,
-            Err(ReadError::Unavailable { why, .. }) => return Err(self.away(&ReadError::unavailable(why))),
-            Err(ReadError::Forbidden { .. }) => {
-                let resource = self.resource(kind);
-                return Err(anyhow!("you may not get {resource}, such as {name}: ask for that right"));
+            Err(ReadError::Unavailable { why, .. }) => {
+                return Err(self.unavailable(&ReadError::unavailable(why)));
             }
-            Err(trouble) => return Err(anyhow!("cannot read {kind} {name}: {trouble}")),
+            Err(ReadError::Forbidden { why }) => {
+                let place = match &*name.namespace {
+                    "" => String::new(),
+                    namespace => format!(" in namespace {namespace}"),
+                };
+                return Err(anyhow!("{} cannot get {}{place}", denied_user(&why), self.resource(kind)));
+            }
+            Err(error) => return Err(anyhow!("cannot get {kind} {name}: {error}")),
         };
         let Some(json) = json else { return Ok(None) };
         let object = Object::from_json(&json, &Plan::whole())
-            .with_context(|| format!("the cluster's answer about {kind} {name} makes no sense"))?;
+            .with_context(|| format!("invalid response of the API server for {kind} {name}"))?;
         Ok(Some(make(&object)))
     }
 
-    fn away(&self, trouble: &ReadError) -> anyhow::Error {
-        anyhow!("the cluster at {} does not answer any more: {trouble}", self.connection.address)
+    fn unavailable(&self, error: &ReadError) -> anyhow::Error {
+        anyhow!("no response from the API server at {}: {error}", self.connection.address)
     }
 
-    /// How to reach it, for whoever writes or follows.
     pub fn client(&self) -> &Client {
         &self.connection.client
     }
 
-    /// On which runtime its connections live.
+    /// The runtime that drives the client.
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
-    /// How it serves kinds.
-    pub fn glance(&self) -> &ClusterSnapshot {
-        &self.glance
+    pub fn snapshot(&self) -> &ClusterSnapshot {
+        &self.snapshot
     }
 }
 
-/// Where nobody answers, there are other places to look.
-fn with_hint(error: anyhow::Error) -> anyhow::Error {
+/// Before discovery finds the kinds of Bellwether.
+pub fn crds_not_installed() -> String {
+    format!("CRDs not installed. Run: {} crds | kubectl apply --server-side -f -", program())
+}
+
+/// `user "bob"` if a message of the API server about a missing right names the user, else `you`.
+pub fn denied_user(message: &str) -> String {
+    let name = message.split_once("User \"").and_then(|(_, rest)| rest.split_once('"'));
+    name.map_or_else(|| "you".to_owned(), |(name, _)| format!("user {name:?}"))
+}
+
+fn with_way_out(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(LoginError::Unreachable { .. } | LoginError::Nowhere { .. }) => {
-            anyhow!("{error}; choose another cluster with --context, or look at a dump with --from DIR")
+            anyhow!("{error}. Choose another cluster with --context, or read a dump with --from DIR")
         }
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(
+        r#"secrets "a" is forbidden: User "bob" cannot get resource "secrets" in API group "" in the namespace "b""#,
+        "user \"bob\""
+    )]
+    #[case("denied by policy", "you")]
+    fn messages_of_the_api_server_name_the_user(#[case] message: &str, #[case] expected: &str) {
+        assert_eq!(denied_user(message), expected);
     }
 }

@@ -1,7 +1,9 @@
-//! An engine that sees what is shown to it of one view: some of our own kinds, in one namespace or in all.
+//! An engine with the scope in which it evaluates groups: some of Bellwether's kinds, in one namespace or in
+//! all.
 //!
-//! The members of an Application are where it is, and whoever may read one namespace may see all about it. The components
-//! of a Rollup are anywhere. So there are two views of a cluster, unless somebody looks at all of it.
+//! The members of an Application are in its namespace, so rights in that namespace are enough to read them.
+//! The components of a Rollup may be anywhere. A command that reads one namespace therefore has an evaluator
+//! for each.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -15,43 +17,39 @@ use bellwether_engine::{
 };
 use jiff::Timestamp;
 
-/// What somebody wants to see.
 #[derive(Clone, Debug)]
 pub struct EvaluationScope {
-    /// The one namespace; none for all.
+    /// None for all namespaces.
     pub(super) namespace: Option<String>,
-    /// Those of our own kinds that are understood. The others are objects like any, if somebody asks for them.
+    /// The kinds of Bellwether whose objects are evaluated. Those of others may still be members.
     own: Vec<GroupKind>,
-    /// The one Rollup that is meant, if it is one.
-    only: Option<String>,
+    /// Evaluate only the Rollup of this name.
+    only_rollup: Option<String>,
 }
 
 impl EvaluationScope {
-    /// These of our own kinds.
     pub(super) fn of(own: &[GroupKind], namespace: Option<String>) -> Self {
-        Self { namespace, own: own.to_vec(), only: None }
+        Self { namespace, own: own.to_vec(), only_rollup: None }
     }
 
-    /// All groups.
     pub(super) fn of_all(namespace: Option<String>) -> Self {
-        let mut view = Self::of_applications(namespace);
-        view.own.push(rollup());
-        view
+        let mut scope = Self::of_applications(namespace);
+        scope.own.push(rollup());
+        scope
     }
 
-    /// The Applications.
     pub(super) fn of_applications(namespace: Option<String>) -> Self {
         let own = [Dialect::Bellwether.kind(), Dialect::AppK8sIo.kind(), GroupKind::own("HealthRule")];
         Self::of(&own, namespace)
     }
 
-    /// The Rollups, wherever their components are, or one of them. No rule judges components.
+    /// All Rollups or one. They need no rules: operators report the conditions of components.
     pub(super) fn of_rollups(only: Option<&str>) -> Self {
-        Self { only: only.map(str::to_owned), ..Self::of(&[rollup()], None) }
+        Self { only_rollup: only.map(str::to_owned), ..Self::of(&[rollup()], None) }
     }
 
-    /// The same for who looks at nothing else: what is below components is judged by rules.
-    pub(super) fn alone(mut self) -> Self {
+    /// With HealthRules, which assess the objects below components.
+    pub(super) fn with_rules(mut self) -> Self {
         let rules = GroupKind::own("HealthRule");
         if !self.own.contains(&rules) {
             self.own.push(rules);
@@ -59,15 +57,14 @@ impl EvaluationScope {
         self
     }
 
-    /// Whether there may be groups of this kind in it.
-    pub(super) fn shows(&self, kind: &GroupKind) -> bool {
+    pub(super) fn includes(&self, kind: &GroupKind) -> bool {
         self.own.contains(kind)
     }
 
-    /// Whether an object is understood rather than merely seen.
-    fn means(&self, kind: &GroupKind, name: &NamespacedName) -> bool {
+    /// Whether an object is evaluated as a group or rule, and not only as a member.
+    fn evaluates(&self, kind: &GroupKind, name: &NamespacedName) -> bool {
         let is_another = |only: &String| kind.is_rollup() && *name.name != **only;
-        self.shows(kind) && !self.only.as_ref().is_some_and(is_another)
+        self.includes(kind) && !self.only_rollup.as_ref().is_some_and(is_another)
     }
 }
 
@@ -75,84 +72,82 @@ pub(super) fn rollup() -> GroupKind {
     GroupKind::own("Rollup")
 }
 
-/// An engine and its view.
 pub(super) struct Evaluator {
     pub(super) engine: Engine,
-    pub(super) view: EvaluationScope,
-    /// The kinds that it follows.
+    pub(super) scope: EvaluationScope,
     followed: HashMap<FeedId, GroupKind>,
-    /// The groups of which something else may be said than before.
     changed: BTreeSet<Changed>,
 }
 
-/// A group; without a name, all of its kind, also those that are not there.
+/// A group whose evaluation may differ; without a name, all groups of its kind.
 pub(super) type Changed = (OwnKind, Option<NamespacedName>);
 
 impl Evaluator {
-    pub(super) fn new(view: EvaluationScope) -> Self {
+    pub(super) fn new(scope: EvaluationScope) -> Self {
         let engine =
             Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo)).with_nested_evaluation();
-        Self { engine, view, followed: HashMap::new(), changed: BTreeSet::new() }
+        Self { engine, scope, followed: HashMap::new(), changed: BTreeSet::new() }
     }
 
-    /// Asks a source for those of our own kinds that are in the view. Of the others there is nothing to be seen.
-    pub(super) fn open(&mut self, now: Timestamp, source: &mut impl Source) {
+    /// Requests the kinds of the scope from a source. The engine takes the other kinds of Bellwether as not
+    /// in the input.
+    pub(super) fn start(&mut self, now: Timestamp, source: &mut impl Source) {
         let effects = self.engine.step(now, []);
-        let mut hidden = Vec::new();
-        self.route(now, effects, source, Some(&mut hidden));
-        let unseen = |feed| Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotInInput));
-        self.step(now, hidden.into_iter().map(unseen).collect(), source);
+        let mut excluded = Vec::new();
+        self.route(now, effects, source, Some(&mut excluded));
+        let unreadable = |feed| Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotInInput));
+        self.step(now, excluded.into_iter().map(unreadable).collect(), source);
     }
 
-    /// Shows it what there is of the kinds that it follows.
-    pub(super) fn see(
+    /// Applies events of the kinds that the engine follows.
+    pub(super) fn apply(
         &mut self,
         now: Timestamp,
-        news: impl IntoIterator<Item = (FeedId, FeedEvent)>,
+        feed_events: impl IntoIterator<Item = (FeedId, FeedEvent)>,
         source: &mut impl Source,
     ) {
         let mut events = vec![Event::Tick];
-        for (feed, mut news) in news {
-            if let (FeedEvent::Applied(name, seen), Some(kind)) = (&mut news, self.followed.get(&feed))
-                && !self.view.means(kind, name)
+        for (feed, mut event) in feed_events {
+            if let (FeedEvent::Applied(name, object), Some(kind)) = (&mut event, self.followed.get(&feed))
+                && !self.scope.evaluates(kind, name)
             {
-                seen.own = None;
+                object.own = None;
             }
-            events.push(Event::Feed(feed, news));
+            events.push(Event::Feed(feed, event));
         }
         self.step(now, events, source);
     }
 
-    /// Tells it what has happened. The source follows what it asks for next.
+    /// Requests from the source the kinds that the engine wants to follow next.
     pub(super) fn step(&mut self, now: Timestamp, events: Vec<Event>, source: &mut impl Source) {
         let effects = self.engine.step(now, events);
         self.route(now, effects, source, None);
     }
 
-    /// The source is that of the hub, the only cluster that is looked at.
+    /// The source is that of the hub, the only cluster that is read.
     fn route(
         &mut self,
         now: Timestamp,
         effects: Vec<Effect>,
         source: &mut impl Source,
-        hidden: Option<&mut Vec<FeedId>>,
+        excluded: Option<&mut Vec<FeedId>>,
     ) {
-        let Self { engine, view, followed, changed } = self;
-        let effects = Sources::hub(Feeds { source, view, followed, hidden })
-            .route(effects, |unread| engine.step(now, unread));
-        // What is to be written is not for those who only look.
+        let Self { engine, scope, followed, changed } = self;
+        let effects = Sources::hub(Feeds { source, scope, followed, excluded })
+            .route(effects, |unreadable| engine.step(now, unreadable));
+        // Effects that write are dropped: these commands only read.
         changed.extend(effects.into_iter().filter_map(|effect| match effect {
             Effect::Changed(kind, name) => Some((kind, name)),
             _ => None,
         }));
     }
 
-    /// The groups of which something else may be said than when this was last called.
+    /// The groups that may have changed since the last call.
     pub(super) fn take_changed(&mut self) -> BTreeSet<Changed> {
         mem::take(&mut self.changed)
     }
 
-    /// The groups of the view, but for those that count one another: nobody can tell how they are.
+    /// The groups of the scope, except those in a membership cycle, which have no state.
     pub(super) fn groups(&self, now: Timestamp) -> Vec<Group> {
         let mut groups = self.engine.groups(now);
         groups.retain(|group| {
@@ -161,35 +156,34 @@ impl Evaluator {
         groups
     }
 
-    /// One of them.
     pub(super) fn group(&self, now: Timestamp, group: &GroupRef) -> Option<Group> {
         let is_cyclic = self.engine.cyclic_groups().any(|it| it == group);
         self.engine.group(now, group).filter(|_| !is_cyclic)
     }
 }
 
-/// The feeds of an evaluator, on their way to what reads them.
+/// A source that filters the feeds of an evaluator by its scope.
 struct Feeds<'e, S> {
     source: &'e mut S,
-    view: &'e mut EvaluationScope,
+    scope: &'e mut EvaluationScope,
     followed: &'e mut HashMap<FeedId, GroupKind>,
-    /// The feeds of kinds that are not in the view, while the evaluator opens. Later, a group may count objects of such a
-    /// kind.
-    hidden: Option<&'e mut Vec<FeedId>>,
+    /// Collects the feeds of kinds outside of the scope, while the evaluator starts. Later, such a kind may
+    /// be requested because a group has members of it.
+    excluded: Option<&'e mut Vec<FeedId>>,
 }
 
 impl<S: Source> Source for Feeds<'_, S> {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
-        if let Some(hidden) = &mut self.hidden
-            && !self.view.shows(kind)
+        if let Some(excluded) = &mut self.excluded
+            && !self.scope.includes(kind)
         {
-            hidden.push(feed);
+            excluded.push(feed);
             return;
         }
         let is_known = self.followed.insert(feed, kind.clone()).is_some();
-        // Some Rollup counts others, which have to be understood as well.
+        // A Rollup has Rollups as components, which must be evaluated as well.
         if is_known && kind.is_rollup() {
-            self.view.only = None;
+            self.scope.only_rollup = None;
         }
         self.source.follow(feed, kind, lens);
     }
@@ -212,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes down the kinds that it is asked for.
+    /// Records the kinds that are requested.
     #[derive(Default)]
     struct RequestLog(Vec<String>, Vec<(FeedId, Arc<Lens>)>);
 
@@ -230,20 +224,20 @@ mod tests {
     }
 
     #[test]
-    fn only_kinds_of_the_view_are_asked_for() {
+    fn only_kinds_of_the_scope_are_requested() {
         let mut log = RequestLog::default();
-        Evaluator::new(EvaluationScope::of_rollups(None)).open(Timestamp::UNIX_EPOCH, &mut log);
+        Evaluator::new(EvaluationScope::of_rollups(None)).start(Timestamp::UNIX_EPOCH, &mut log);
         assert_eq!(log.0, ["Rollup.bellwether.dev"]);
     }
 
     #[test]
-    fn who_follows_groups_is_told_only_of_those_that_changed() {
+    fn only_groups_that_changed_are_reported() {
         let (now, mut log) = (Timestamp::UNIX_EPOCH, RequestLog::default());
         let mut evaluator = Evaluator::new(EvaluationScope::of_rollups(None));
-        evaluator.open(now, &mut log);
+        evaluator.start(now, &mut log);
         let (feed, lens) = log.1[0].clone();
-        evaluator.see(now, [(feed, FeedEvent::ListCompleted)], &mut log);
-        assert!(evaluator.take_changed().contains(&(OwnKind::Rollup, None)), "all are known now");
+        evaluator.apply(now, [(feed, FeedEvent::ListCompleted)], &mut log);
+        assert!(evaluator.take_changed().contains(&(OwnKind::Rollup, None)), "all Rollups may have changed");
         let rollup = |name: &str, version: &str| {
             let object = json!({
                 "apiVersion": "bellwether.dev/v1alpha1", "kind": "Rollup",
@@ -252,21 +246,20 @@ mod tests {
             });
             let bytes = object.to_string();
             let object = Object::from_json(bytes.as_bytes(), lens.plan()).unwrap();
-            let (name, seen) = lens.look(&object, LookContext { now, has_status: Some(true) });
-            (feed, FeedEvent::Applied(name, Box::new(seen)))
+            let (name, object) = lens.look(&object, LookContext { now, has_status: Some(true) });
+            (feed, FeedEvent::Applied(name, Box::new(object)))
         };
         let of = |name: &str| (OwnKind::Rollup, Some(NamespacedName::new("", name)));
-        evaluator.see(now, [rollup("a", "1"), rollup("b", "1")], &mut log);
+        evaluator.apply(now, [rollup("a", "1"), rollup("b", "1")], &mut log);
         assert_eq!(evaluator.take_changed(), [of("a"), of("b")].into());
-        evaluator.see(now, [(feed, FeedEvent::Deleted(NamespacedName::new("", "b")))], &mut log);
+        evaluator.apply(now, [(feed, FeedEvent::Deleted(NamespacedName::new("", "b")))], &mut log);
         assert_eq!(evaluator.take_changed(), [of("b")].into());
-        evaluator.see(now, [], &mut log);
+        evaluator.apply(now, [], &mut log);
         assert_eq!(evaluator.take_changed(), [].into());
     }
 
-    /// The engine is told that nothing connects them, which is for `Sources` to prove.
     #[test]
-    fn feeds_of_another_cluster_are_not_asked_for_in_this_one() {
+    fn feeds_of_another_cluster_are_not_requested_from_the_hub() {
         let (mut evaluator, mut log) = (Evaluator::new(EvaluationScope::of_all(None)), RequestLog::default());
         let mut effects = evaluator.engine.step(Timestamp::UNIX_EPOCH, []);
         for effect in &mut effects {

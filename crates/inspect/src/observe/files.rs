@@ -1,4 +1,4 @@
-//! Files that stand for a cluster: a dump, or a repository of manifests.
+//! Files that are read like a cluster: a dump, or a repository of manifests.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -17,41 +17,39 @@ use jiff::Timestamp;
 
 use super::{duplicates, is_group, kind_request::KindRequest, object_name};
 
-/// Where objects are that name no namespace, if nobody says otherwise.
+/// Of objects without a namespace, unless the user gives one.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// Files that stand for a cluster.
 pub(super) struct ManifestFiles {
     texts: Texts,
-    /// The one namespace that is meant, if somebody said so.
-    chosen: Option<String>,
+    /// The namespace that the user gives with `-n`.
+    only_namespace: Option<String>,
     now: Timestamp,
     kinds: BTreeMap<GroupKind, KindInFiles>,
-    /// Whether the objects of a kind are in namespaces, where the files say so.
-    scopes: HashMap<GroupKind, bool>,
+    /// Whether a kind is namespaced, as far as the files show it.
+    namespaced: HashMap<GroupKind, bool>,
     problems: Vec<String>,
     notes: Vec<String>,
 }
 
-/// What the files have of a kind.
 #[derive(Default)]
 struct KindInFiles {
     versions: BTreeSet<String>,
     names: BTreeSet<NamespacedName>,
 }
 
-/// What is read of an object at first.
+/// What the first pass keeps of an object.
 struct PartialObject {
     kind: GroupKind,
     version: String,
-    /// As it is written, which need not be where it is.
+    /// As in the file: the namespace may be missing, or superfluous.
     name: NamespacedName,
-    /// Whether an API server has kept it.
-    kept: bool,
-    /// The kind that it defines, and whether its objects are in namespaces.
+    /// It has a UID, so that an API server has stored it.
+    is_stored: bool,
+    /// The kind that a CRD defines, and whether it is namespaced.
     defines: Option<(GroupKind, bool)>,
-    /// The kinds of which it names an object in no namespace.
-    names: Vec<GroupKind>,
+    /// The kinds that a Rollup names objects of without a namespace.
+    named_without_namespace: Vec<GroupKind>,
 }
 
 impl PartialObject {
@@ -60,25 +58,23 @@ impl PartialObject {
             kind: GroupKind::new(object.group(), object.kind()),
             version: object.version().to_owned(),
             name: NamespacedName::new(object.namespace(), object.name()),
-            kept: object.at("metadata.uid").is_some(),
-            defines: defined_by(object),
-            names: named_by(object),
+            is_stored: object.at("metadata.uid").is_some(),
+            defines: kind_of_crd(object),
+            named_without_namespace: named_without_namespace(object),
         }
     }
 }
 
-/// What is needed of a definition,
-const OF_DEFINITIONS: [&str; 3] = ["spec.group", "spec.names.kind", "spec.scope"];
+const CRD_FIELDS: [&str; 3] = ["spec.group", "spec.names.kind", "spec.scope"];
 
-/// and of all others.
-const OF_OTHERS: [&str; 2] = ["metadata.uid", "spec.components"];
+const OTHER_FIELDS: [&str; 2] = ["metadata.uid", "spec.components"];
 
-/// The kind that a CustomResourceDefinition defines, and whether its objects are in namespaces.
-fn defined_by(object: &Object<'_>) -> Option<(GroupKind, bool)> {
+/// The kind that a CustomResourceDefinition defines, and whether it is namespaced.
+fn kind_of_crd(object: &Object<'_>) -> Option<(GroupKind, bool)> {
     if (object.group(), object.kind()) != ("apiextensions.k8s.io", "CustomResourceDefinition") {
         return None;
     }
-    let [group, kind, scope] = OF_DEFINITIONS.map(|path| object.at(path).and_then(Value::as_text));
+    let [group, kind, scope] = CRD_FIELDS.map(|path| object.at(path).and_then(Value::as_text));
     let is_namespaced = match scope? {
         "Namespaced" => true,
         "Cluster" => false,
@@ -87,73 +83,74 @@ fn defined_by(object: &Object<'_>) -> Option<(GroupKind, bool)> {
     Some((GroupKind::new(group?, kind?), is_namespaced))
 }
 
-/// The kinds of components that a Rollup names in no namespace: it may do so only of those that are in none.
-fn named_by(object: &Object<'_>) -> Vec<GroupKind> {
+/// The kinds of components that a Rollup names without a namespace, which is valid only for cluster-scoped
+/// kinds.
+fn named_without_namespace(object: &Object<'_>) -> Vec<GroupKind> {
     let is_rollup = GroupKind::new(object.group(), object.kind()).is_rollup();
     let components = object.at("spec.components").and_then(Value::as_list).filter(|_| is_rollup);
-    let named = components.into_iter().flatten().filter_map(|component| {
+    let kinds = components.into_iter().flatten().filter_map(|component| {
         let text = |field: &str| component.get(field).and_then(Value::as_text);
-        let in_none = text("name").is_some() && text("namespace").is_none();
-        in_none.then(|| Some(GroupKind::new(text("group").unwrap_or_default(), text("kind")?)))?
+        let is_cluster_scoped = text("name").is_some() && text("namespace").is_none();
+        is_cluster_scoped.then(|| Some(GroupKind::new(text("group").unwrap_or_default(), text("kind")?)))?
     });
-    named.collect()
+    kinds.collect()
 }
 
-/// Why an object is passed over, if it is: what we would read from it is not what was meant.
-fn unfit(object: &Object<'_>) -> Option<String> {
+/// The error of an object that is skipped: another version of Bellwether's API, or one of its kinds without a
+/// name.
+fn error_of(object: &Object<'_>) -> Option<String> {
     let kind = object.kind();
     if object.group() == GROUP && object.version() != VERSION {
-        let unknown = object.api_version();
-        return Some(format!("no {kind} of {unknown} is known here: write it as {GROUP}/{VERSION}"));
+        return Some(format!("unknown version {} of {kind}; use {GROUP}/{VERSION}", object.api_version()));
     }
-    let is_ours = is_group(&GroupKind::new(object.group(), kind)) || object.group() == GROUP;
-    (is_ours && object.name().is_empty()).then(|| format!("the {kind} has no name: give it a metadata.name"))
+    let is_own = is_group(&GroupKind::new(object.group(), kind)) || object.group() == GROUP;
+    (is_own && object.name().is_empty()).then(|| format!("{kind}: metadata.name is required"))
 }
 
 impl ManifestFiles {
     pub(super) fn open(paths: &[PathBuf], namespace: Option<&str>, now: Timestamp) -> Self {
         let mut files = Self {
             texts: Texts::of(paths),
-            chosen: namespace.map(str::to_owned),
+            only_namespace: namespace.map(str::to_owned),
             now,
             kinds: BTreeMap::new(),
-            scopes: HashMap::new(),
+            namespaced: HashMap::new(),
             problems: Vec::new(),
             notes: Vec::new(),
         };
-        let mut met = Vec::new();
-        let plan = Plan::identity().with_all(&OF_DEFINITIONS).with_all(&OF_OTHERS);
-        let look = |object: &Object<'_>, spot: &Spot<'_>| match unfit(object) {
-            Some(why) => Err(spot.problem(why)),
+        let mut objects = Vec::new();
+        let plan = Plan::identity().with_all(&CRD_FIELDS).with_all(&OTHER_FIELDS);
+        let read = |object: &Object<'_>, spot: &Spot<'_>| match error_of(object) {
+            Some(error) => Err(spot.problem(error)),
             None => Ok(PartialObject::of(object)),
         };
-        for entry in files.texts.read_with_spots(&plan, &look) {
+        for entry in files.texts.read_with_spots(&plan, &read) {
             match entry.flatten() {
-                Ok(one) => {
-                    files.scopes.extend(one.defines.clone());
-                    met.push(one);
+                Ok(object) => {
+                    files.namespaced.extend(object.defines.clone());
+                    objects.push(object);
                 }
                 Err(problem) => files.problems.push(problem.to_string()),
             }
         }
-        files.guess_scopes(&met);
-        let mut twice = BTreeSet::new();
-        for PartialObject { kind, version, name, .. } in met {
+        files.infer_cluster_scoped(&objects);
+        let mut duplicates = BTreeSet::new();
+        for PartialObject { kind, version, name, .. } in objects {
             let name = files.name(&kind, &name.namespace, &name.name);
-            let given = files.kinds.entry(kind.clone()).or_default();
-            given.versions.insert(version);
-            // What has no name, such as a Kustomization, is nothing that a cluster could have.
-            if !given.names.insert(name.clone()) && !name.name.is_empty() {
-                twice.insert((kind, name));
+            let in_files = files.kinds.entry(kind.clone()).or_default();
+            in_files.versions.insert(version);
+            // Objects without a name, such as a Kustomization, are never in a cluster.
+            if !in_files.names.insert(name.clone()) && !name.name.is_empty() {
+                duplicates.insert((kind, name));
             }
         }
-        files.notes = duplicates::notes(&files.texts, &twice, &|object| files.identity(object));
+        files.notes = duplicates::notes(&files.texts, &duplicates, &|object| files.identity(object));
         files
     }
 
-    /// Who an object is; nobody if it is passed over.
+    /// None if the object is skipped.
     fn identity(&self, object: &Object<'_>) -> Option<(GroupKind, NamespacedName)> {
-        if unfit(object).is_some() {
+        if error_of(object).is_some() {
             return None;
         }
         let kind = GroupKind::new(object.group(), object.kind());
@@ -161,136 +158,136 @@ impl ManifestFiles {
         Some((kind, name))
     }
 
-    /// Whether the objects of operators' kinds are in namespaces, where no definition says so. They are in none if none names
-    /// one, and an API server has kept them so, or a Rollup names them so.
-    fn guess_scopes(&mut self, met: &[PartialObject]) {
-        let named: BTreeSet<_> = met.iter().flat_map(|one| &one.names).collect();
-        let mut in_none: HashMap<&GroupKind, bool> = HashMap::new();
-        for one in met.iter().filter(|one| is_of_operators(&one.kind.group)) {
-            let is_in_none = one.name.namespace.is_empty() && (one.kept || named.contains(&one.kind));
-            let all = in_none.entry(&one.kind).or_insert(true);
-            *all = *all && is_in_none;
+    /// A custom kind without a CRD in the files is cluster-scoped if none of its objects has a namespace, and
+    /// each was stored by an API server or its kind is named by a Rollup without a namespace.
+    fn infer_cluster_scoped(&mut self, objects: &[PartialObject]) {
+        let named: BTreeSet<_> = objects.iter().flat_map(|object| &object.named_without_namespace).collect();
+        let mut cluster_scoped: HashMap<&GroupKind, bool> = HashMap::new();
+        for object in objects.iter().filter(|object| is_custom(&object.kind.group)) {
+            let is_cluster_scoped =
+                object.name.namespace.is_empty() && (object.is_stored || named.contains(&object.kind));
+            let all = cluster_scoped.entry(&object.kind).or_insert(true);
+            *all = *all && is_cluster_scoped;
         }
-        for kind in in_none.into_iter().filter(|(_, all)| *all).map(|(kind, _)| kind) {
-            self.scopes.entry(kind.clone()).or_insert(false);
+        for kind in cluster_scoped.into_iter().filter(|(_, all)| *all).map(|(kind, _)| kind) {
+            self.namespaced.entry(kind.clone()).or_insert(false);
         }
     }
 
-    /// Where objects are that name no namespace.
+    /// The namespace of objects without one.
     pub(super) fn namespace(&self) -> &str {
-        self.chosen.as_deref().unwrap_or(DEFAULT_NAMESPACE)
+        self.only_namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
     }
 
-    /// The one namespace that is meant, if a person said so.
-    pub(super) fn chosen(&self) -> Option<&str> {
-        self.chosen.as_deref()
+    pub(super) fn only_namespace(&self) -> Option<&str> {
+        self.only_namespace.as_deref()
     }
 
-    /// What could not be read, a sentence each.
+    /// What could not be read.
     pub(super) fn problems(&self) -> Vec<String> {
         self.problems.clone()
     }
 
-    /// What else should be known of them, a sentence each.
     pub(super) fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
 
-    pub(super) fn answer(&self, asked: Vec<KindRequest>) -> Vec<(GroupKind, Vec<FeedEvent>)> {
-        let lenses: HashMap<_, _> = asked
+    pub(super) fn list(&self, requests: Vec<KindRequest>) -> Vec<(GroupKind, Vec<FeedEvent>)> {
+        let lenses: HashMap<_, _> = requests
             .iter()
             .enumerate()
-            .map(|(index, asked)| (asked.kind.clone(), (index, &*asked.lens)))
+            .map(|(index, request)| (request.kind.clone(), (index, &*request.lens)))
             .collect();
-        let look = |object: &Object<'_>| {
+        let read = |object: &Object<'_>| {
             let (kind, name) = self.identity(object)?;
             let (index, lens) = lenses.get(&kind)?;
-            let (_, mut seen) = lens.look(object, LookContext { now: self.now, has_status: None });
-            // Manifests have no identity yet: their names are theirs.
-            if seen.facts.uid.is_empty() {
-                seen.facts.uid = format!("{}/{}/{name}", kind.group, kind.kind).into();
+            let (_, mut observed) = lens.look(object, LookContext { now: self.now, has_status: None });
+            // Manifests have no UID. Kind and name are unique as well.
+            if observed.facts.uid.is_empty() {
+                observed.facts.uid = format!("{}/{}/{name}", kind.group, kind.kind).into();
             }
-            Some((*index, name, seen))
+            Some((*index, name, observed))
         };
         let mut found: Vec<BTreeMap<NamespacedName, ObservedObject>> =
-            asked.iter().map(|_| BTreeMap::new()).collect();
-        for (index, name, seen) in self.texts.read(&Plan::whole(), &look).into_iter().flatten().flatten() {
+            requests.iter().map(|_| BTreeMap::new()).collect();
+        for (index, name, observed) in self.texts.read(&Plan::whole(), &read).into_iter().flatten().flatten()
+        {
             let Some(found) = found.get_mut(index) else { continue };
-            let counts =
-                |known: &ObservedObject| duplicates::replaces(&seen.facts.version, &known.facts.version);
-            if found.get(&name).is_none_or(counts) {
-                found.insert(name, seen);
+            let is_replaced =
+                |known: &ObservedObject| duplicates::replaces(&observed.facts.version, &known.facts.version);
+            if found.get(&name).is_none_or(is_replaced) {
+                found.insert(name, observed);
             }
         }
-        asked
+        requests
             .into_iter()
             .zip(found)
-            .map(|(asked, found)| {
-                let news = self.news(&asked.kind, found);
-                (asked.kind, news)
+            .map(|(request, found)| {
+                let events = self.events(&request.kind, found);
+                (request.kind, events)
             })
             .collect()
     }
 
-    /// How a cluster would serve a kind, as far as its objects tell.
+    /// How a cluster would serve a kind, as far as its objects show it.
     pub(super) fn served(&self, kind: &GroupKind) -> Option<Served> {
-        let given = self.kinds.get(kind)?;
+        let in_files = self.kinds.get(kind)?;
         Some(Served {
-            version: given.versions.first().map_or("", String::as_str).into(),
-            versions: given.versions.iter().map(|version| version.as_str().into()).collect(),
+            version: in_files.versions.first().map_or("", String::as_str).into(),
+            versions: in_files.versions.iter().map(|version| version.as_str().into()).collect(),
             plural: kind.kind.to_lowercase().into(),
             namespaced: self.is_namespaced(kind),
             has_status: true,
         })
     }
 
-    fn news(&self, kind: &GroupKind, found: BTreeMap<NamespacedName, ObservedObject>) -> Vec<FeedEvent> {
+    fn events(&self, kind: &GroupKind, found: BTreeMap<NamespacedName, ObservedObject>) -> Vec<FeedEvent> {
         let Some(served) = self.served(kind) else {
             return vec![FeedEvent::Unreadable(Unreadable::NotInInput)];
         };
-        let seen = found.into_iter().map(|(name, seen)| FeedEvent::Applied(name, Box::new(seen)));
+        let applied = found.into_iter().map(|(name, observed)| FeedEvent::Applied(name, Box::new(observed)));
         [FeedEvent::Served(served), FeedEvent::ListStarted]
             .into_iter()
-            .chain(seen)
+            .chain(applied)
             .chain([FeedEvent::ListCompleted])
             .collect()
     }
 
     pub(super) fn object_named(&self, word: &str, name: &str) -> Result<(GroupKind, NamespacedName)> {
-        let meant: Vec<_> =
+        let candidates: Vec<_> =
             self.kinds.iter().filter(|(kind, _)| object_name::means(word, &kind.kind, &kind.group)).collect();
-        match &*meant {
-            [(kind, given)] => Ok(((*kind).clone(), self.meant(kind, given, name)?)),
+        match &*candidates {
+            [(kind, in_files)] => Ok(((*kind).clone(), self.find_name(kind, in_files, name)?)),
             [] => {
-                // It may be what could not be read.
-                let unread = self.problems.iter().map(|problem| format!("; {problem}")).collect::<Vec<_>>();
-                bail!("no object of kind {word:?} is in {self}{}", unread.concat())
+                // The object may be in a document that could not be read.
+                let problems: String = self.problems.iter().map(|problem| format!("; {problem}")).collect();
+                bail!("no objects of kind {word:?} in {self}{problems}")
             }
             several => {
                 let names: Vec<_> = several.iter().map(|(kind, _)| kind.to_string()).collect();
-                bail!("{word:?} may be {}: say which", names.join(" or "))
+                bail!("ambiguous kind {word:?}: give {}", names.join(" or "))
             }
         }
     }
 
-    /// The object that a person means by its name. Without a namespace, all of them are meant.
-    fn meant(&self, kind: &GroupKind, given: &KindInFiles, name: &str) -> Result<NamespacedName> {
-        let in_its_place = self.name(kind, "", name);
-        if self.chosen.is_some() || in_its_place.namespace.is_empty() {
-            return Ok(in_its_place);
+    /// Searches all namespaces, unless the user gives one.
+    fn find_name(&self, kind: &GroupKind, in_files: &KindInFiles, name: &str) -> Result<NamespacedName> {
+        let default = self.name(kind, "", name);
+        if self.only_namespace.is_some() || default.namespace.is_empty() {
+            return Ok(default);
         }
-        let found: Vec<_> = given.names.iter().filter(|found| *found.name == *name).collect();
+        let found: Vec<_> = in_files.names.iter().filter(|found| *found.name == *name).collect();
         match &*found {
-            [] => Ok(in_its_place),
+            [] => Ok(default),
             [one] => Ok((*one).clone()),
             several => {
-                let names: Vec<_> = several.iter().map(ToString::to_string).collect();
-                bail!("{kind} {name:?} may be {}: say which with -n", names.join(" or "))
+                let namespaces: Vec<_> = several.iter().map(|name| &*name.namespace).collect();
+                bail!("{kind} {name:?} is in namespaces {}: choose one with -n", namespaces.join(", "))
             }
         }
     }
 
-    /// What somebody makes of an object. Where there are several of the name, the newest counts, as it does for the engine.
+    /// Applies `make` to an object. Of duplicates, the newest is taken, as the engine does.
     pub(super) fn with<R: Send>(
         &self,
         kind: &GroupKind,
@@ -298,8 +295,8 @@ impl ManifestFiles {
         make: &(dyn Fn(&Object<'_>) -> R + Sync),
     ) -> Option<R> {
         let make = |object: &Object<'_>| {
-            let (of, called) = self.identity(object)?;
-            ((&of, &called) == (kind, name)).then(|| (duplicates::version(object), make(object)))
+            let identity = self.identity(object)?;
+            ((&identity.0, &identity.1) == (kind, name)).then(|| (duplicates::version(object), make(object)))
         };
         let found = self.texts.read(&Plan::whole(), &make).into_iter().flatten().flatten();
         let newest =
@@ -307,7 +304,7 @@ impl ManifestFiles {
         newest.map(|(_, made)| made)
     }
 
-    /// The name of an object of which this is written.
+    /// The name of an object in a cluster, by the name in its manifest.
     fn name(&self, kind: &GroupKind, namespace: &str, name: &str) -> NamespacedName {
         match namespace {
             _ if !self.is_namespaced(kind) => NamespacedName::new("", name),
@@ -316,9 +313,8 @@ impl ManifestFiles {
         }
     }
 
-    /// Whether the objects of a kind are in namespaces: as its definition says, or as everybody knows.
     pub(super) fn is_namespaced(&self, kind: &GroupKind) -> bool {
-        let known = self.scopes.get(kind).copied();
+        let known = self.namespaced.get(kind).copied();
         known.unwrap_or_else(|| !is_of_the_cluster(&kind.group, &kind.kind))
     }
 }
@@ -330,8 +326,8 @@ impl fmt::Display for ManifestFiles {
     }
 }
 
-/// The kinds of Kubernetes whose objects are in no namespace. Of all others, those that name none are in the default one.
-const OF_THE_CLUSTER: &[(&str, &str)] = &[
+/// The cluster-scoped kinds of Kubernetes and Bellwether. An empty kind stands for all of its group.
+const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ("", "ComponentStatus"),
     ("", "Namespace"),
     ("", "Node"),
@@ -368,12 +364,12 @@ const OF_THE_CLUSTER: &[(&str, &str)] = &[
     ("storagemigration.k8s.io", "StorageVersionMigration"),
 ];
 
-/// Whether a group is neither one of Kubernetes nor our own.
-fn is_of_operators(group: &str) -> bool {
+/// Whether a group is neither of Kubernetes nor of Bellwether.
+fn is_custom(group: &str) -> bool {
     group.contains('.') && !group.ends_with(".k8s.io") && group != GROUP
 }
 
-/// Whether objects of a kind are certainly in no namespace.
+/// Whether a kind of Kubernetes or Bellwether is cluster-scoped.
 pub fn is_of_the_cluster(group: &str, kind: &str) -> bool {
-    OF_THE_CLUSTER.iter().any(|(of, name)| *of == group && (name.is_empty() || *name == kind))
+    CLUSTER_SCOPED.iter().any(|(of, name)| *of == group && (name.is_empty() || *name == kind))
 }

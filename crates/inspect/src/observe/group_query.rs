@@ -1,34 +1,34 @@
-//! Which groups somebody means, and where they are looked for.
+//! Which groups the user asks for, and which part of the cluster is read for them.
 
 use anyhow::{Result, bail};
 use bellwether_engine::Group;
 use jiff::Timestamp;
 
-use super::{EvaluationScope, Evaluator, Observation, Origin, object_name, undated};
+use super::{EvaluationScope, Evaluator, Observation, Origin, drop_invented_times, object_name};
+use crate::shell::program;
 
-/// What somebody asks for.
 #[derive(Clone, Copy, Debug)]
 pub enum GroupQuery<'w> {
-    /// All groups of one namespace or of all, and those that are in none.
-    All {
-        /// Whether of all.
-        all_namespaces: bool,
-    },
-    /// The group that a person calls so.
+    /// All groups in one namespace or in all, and the cluster-scoped ones.
+    All { all_namespaces: bool },
+    /// The group of this name, as the user writes it.
     One(&'w str),
 }
 
-/// What of a cluster is looked at, if its Applications are looked for in one namespace: they, and the Rollups with all that
-/// they speak of, wherever it is. Of what nobody means, nothing is read.
-pub(super) fn views(meant: GroupQuery<'_>, namespace: String) -> (EvaluationScope, Option<EvaluationScope>) {
+/// The scopes of the evaluators: Applications in one namespace, and Rollups with components in any. What the
+/// query cannot match is not read.
+pub(super) fn scopes_of(
+    query: GroupQuery<'_>,
+    namespace: String,
+) -> (EvaluationScope, Option<EvaluationScope>) {
     let applications = || EvaluationScope::of_applications(Some(namespace));
-    match meant {
+    match query {
         GroupQuery::All { .. } => (applications(), Some(EvaluationScope::of_rollups(None))),
         GroupQuery::One(word) => {
             let (_, _, name) = object_name::group(word);
             match object_name::may_be(word) {
                 (true, true) => (applications(), Some(EvaluationScope::of_rollups(Some(name)))),
-                (false, true) => (EvaluationScope::of_rollups(Some(name)).alone(), None),
+                (false, true) => (EvaluationScope::of_rollups(Some(name)).with_rules(), None),
                 (_, false) => (applications(), None),
             }
         }
@@ -40,81 +40,94 @@ impl Observation {
         [&self.evaluator].into_iter().chain(&self.of_rollups)
     }
 
-    /// The groups that are meant, by their names. Those that are in no namespace are meant in each.
+    /// The groups of the query by name. Cluster-scoped groups match any namespace.
     pub fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<_> = self.evaluators().flat_map(|evaluator| evaluator.groups(self.now)).collect();
         groups.retain(|Group { name, .. }| {
-            name.namespace.is_empty() || self.scope.as_ref().is_none_or(|scope| *name.namespace == **scope)
+            let is_selected = |only: &String| *name.namespace == **only;
+            name.namespace.is_empty() || self.only_namespace.as_ref().is_none_or(is_selected)
         });
         groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
-        undated(&mut groups, self.now, Timestamp::MAX);
+        drop_invented_times(&mut groups, self.now, Timestamp::MAX);
         groups
     }
 
-    /// The views in which the groups were seen.
-    pub fn views(&self) -> Vec<EvaluationScope> {
-        self.evaluators().map(|evaluator| evaluator.view.clone()).collect()
+    pub fn scopes(&self) -> Vec<EvaluationScope> {
+        self.evaluators().map(|evaluator| evaluator.scope.clone()).collect()
     }
 
-    /// That in which a group was seen, for who looks at it alone.
-    pub fn view_of(&self, group: &Group) -> EvaluationScope {
-        let mut views = self.views();
-        let index = views.iter().position(|view| view.shows(&group.kind)).unwrap_or_default();
-        views.swap_remove(index).alone()
+    /// The scope to watch one group in.
+    pub fn scope_of(&self, group: &Group) -> EvaluationScope {
+        let mut scopes = self.scopes();
+        let index = scopes.iter().position(|scope| scope.includes(&group.kind)).unwrap_or_default();
+        scopes.swap_remove(index).with_rules()
     }
 
-    /// The group that a person means by `wordpress`, `application/wordpress`, `blog/wordpress` or `rollup/platform`. It
-    /// must be there.
+    /// The group that the user names: `wordpress`, `application/wordpress`, `blog/wordpress` or
+    /// `rollup/platform`.
     pub fn group(&self, word: &str) -> Result<Group> {
         let (namespace, kind, name) = object_name::group(word);
-        if let (Some(namespace), Some(scope)) = (namespace, &self.scope)
-            && namespace != scope
+        if let (Some(namespace), Some(only)) = (namespace, &self.only_namespace)
+            && namespace != only
+            && !self.is_other_object(word)
         {
-            bail!("{word:?} is not in namespace {scope}: choose the namespace with -n {namespace}");
+            bail!("{word:?} is not in namespace {only}. Use -n {namespace}");
         }
-        let is_meant = |group: &Group| {
+        let is_match = |group: &Group| {
             *group.name.name == *name
                 && namespace.is_none_or(|namespace| *group.name.namespace == *namespace)
                 && kind.is_none_or(|kind| object_name::means(kind, &group.kind.kind, &group.kind.group))
         };
-        let mut found: Vec<_> = self.groups().into_iter().filter(is_meant).collect();
+        let mut found: Vec<_> = self.groups().into_iter().filter(is_match).collect();
         match found.len() {
             1 => Ok(found.remove(0)),
-            0 => bail!("{}", self.absent(word)),
+            0 => bail!("{}", self.group_not_found(word)),
             _ => {
                 let names = found.iter().map(|group| {
                     let place = match &*group.name.namespace {
                         "" => String::new(),
-                        namespace => format!(" in {namespace}"),
+                        namespace => format!(" in namespace {namespace}"),
                     };
                     format!("{}/{name}{place}", group.kind.to_string().to_lowercase())
                 });
                 bail!(
-                    "{name:?} may be {}: say which, with -n if need be",
-                    names.collect::<Vec<_>>().join(" or ")
+                    "ambiguous name {name:?}: {}. Give the kind, and the namespace with -n",
+                    names.collect::<Vec<_>>().join(", ")
                 )
             }
         }
     }
 
-    /// What there is to say where nothing is called so.
-    fn absent(&self, word: &str) -> String {
-        if !self.remarks.problems.is_empty() {
-            return self.remarks.problems.join("; ");
+    /// Whether `deploy/web` is meant as an object that is not a group.
+    fn is_other_object(&self, word: &str) -> bool {
+        let Ok((kind, name)) = object_name::split(word) else { return false };
+        let (_, group_kind, _) = object_name::group(word);
+        group_kind.is_none()
+            && (object_name::is_builtin_kind(kind) || self.origin.object_named(kind, name).is_ok())
+    }
+
+    fn group_not_found(&self, word: &str) -> String {
+        if !self.notes.problems.is_empty() {
+            return self.notes.problems.join("; ");
+        }
+        if self.is_other_object(word) {
+            return format!("{word} is not an Application; try: {} explain {word}", program());
         }
         let place = self.whereabouts();
+        let name = match object_name::group(word) {
+            (None, _, name) => name,
+            _ => word,
+        };
         let (applications, rollups) = object_name::may_be(word);
-        match (&self.remarks.no_rollups, applications, rollups) {
-            (Some(why), false, _) => why.clone(),
+        match (&self.notes.no_rollups, applications, rollups) {
+            (Some(error), false, _) => error.clone(),
             (None, false, _) => match &self.origin {
-                Origin::Cluster(_) => format!("there is no Rollup {word:?} in the cluster"),
-                Origin::Files(files) => format!("there is no Rollup {word:?} in {files}"),
+                Origin::Cluster(_) => format!("no Rollup named {name:?}"),
+                Origin::Files(files) => format!("no Rollup named {name:?} in {files}"),
             },
-            (_, true, false) => format!("there is no Application {word:?} {place}"),
-            (None, true, true) => format!("there is no Application {word:?} {place}, and no Rollup"),
-            (Some(why), true, true) => {
-                format!("there is no Application {word:?} {place}; if you mean a Rollup, {why}")
-            }
+            (_, true, false) => format!("no Application named {name:?} {place}"),
+            (None, true, true) => format!("no Application or Rollup named {name:?} {place}"),
+            (Some(error), true, true) => format!("no Application named {name:?} {place}; Rollups: {error}"),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! A kind that somebody wants to see.
+//! A kind to list.
 
 use std::sync::Arc;
 
 use bellwether_engine::{GroupKind, Lens};
 
-/// A kind that somebody wants to see, and what is kept of its objects.
 pub(super) struct KindRequest {
     pub(super) kind: GroupKind,
+    /// What to keep of each object.
     pub(super) lens: Arc<Lens>,
 }

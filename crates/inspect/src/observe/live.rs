@@ -1,4 +1,4 @@
-//! A cluster, followed: what changes in it is seen as it changes.
+//! A cluster that is watched: groups are evaluated as objects change.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,43 +20,41 @@ use tokio::{
 };
 
 use super::{
-    ListedObject,
+    ListedObject, drop_invented_times,
     evaluator::{EvaluationScope, Evaluator},
-    undated,
 };
 
-/// So much news may wait.
-const NEWS_WAITING: usize = 4096;
+/// Of the channel from the reflectors.
+const CAPACITY: usize = 4096;
 
-/// So much news is taken in at a time.
-const NEWS_AT_A_TIME: usize = 1024;
+/// Events in one receive.
+const BATCH: usize = 1024;
 
-/// So long is waited for more before anybody looks: changes come in swarms.
-const SWARM: Duration = Duration::from_millis(100);
+/// How long to collect more events after the first: changes come in bursts.
+const BURST: Duration = Duration::from_millis(100);
 
-/// So often somebody looks even if nothing changes: clocks go on.
-const SECOND: Duration = Duration::from_secs(1);
+/// How often to evaluate without an event: durations and verdicts depend on the time.
+const TICK: Duration = Duration::from_secs(1);
 
-/// Who wants to see a kind.
+/// What a reflector reads for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum FeedUser {
-    /// The engine of that number.
+    /// A feed of the engine of this index.
     Engine(usize, FeedId),
+    /// A kind of `LiveObservation::listed`, by index.
     Listed(usize),
 }
 
-/// An engine and what reads for it.
+/// An evaluator with its reflectors.
 struct Watcher {
     evaluator: Evaluator,
     reader: Reader<FeedUser>,
-    /// The groups as they are.
     groups: BTreeMap<(NamespacedName, GroupKind), Group>,
 }
 
 impl Watcher {
-    /// Evaluates the groups of which something else may be said than before. What was so when the first look began is not
-    /// said to have begun then.
-    fn look_again(&mut self, now: Timestamp, begun: Timestamp, known: Timestamp) {
+    /// Evaluates the groups that may have changed. Times between `begun` and `synced` are dropped.
+    fn evaluate_changed(&mut self, now: Timestamp, begun: Timestamp, synced: Timestamp) {
         let changed = self.evaluator.take_changed();
         let mut found = Vec::new();
         if changed.iter().any(|(_, name)| name.is_none()) {
@@ -68,12 +66,12 @@ impl Watcher {
                 found.extend(self.evaluator.group(now, &GroupRef::new(kind, name)));
             }
         }
-        undated(&mut found, begun, known);
+        drop_invented_times(&mut found, begun, synced);
         self.groups.extend(found.into_iter().map(|group| ((group.name.clone(), group.kind.clone()), group)));
     }
 }
 
-/// The feeds of one engine, among all that a reader follows.
+/// The feeds of one engine, among all that a reader has.
 struct EngineFeeds<'l> {
     index: usize,
     reader: &'l mut Reader<FeedUser>,
@@ -93,116 +91,118 @@ impl Source for EngineFeeds<'_> {
     }
 }
 
-/// A kind that is seen beside those of the engine.
+/// A kind that is watched in addition to those of the engine.
 struct ListedKind {
     kind: GroupKind,
     lens: Arc<Lens>,
     objects: HashMap<NamespacedName, Facts>,
-    /// What a list that is not complete has named so far.
+    /// The objects of a list that is not complete yet.
     listing: Option<HashMap<NamespacedName, Facts>>,
 }
 
-/// A cluster that is followed.
 pub struct LiveObservation {
-    /// One for each view.
+    /// One for each scope.
     watchers: Vec<Watcher>,
-    news: mpsc::Receiver<(FeedUser, FeedEvent)>,
-    /// In the order in which they were asked for.
-    kept: Vec<ListedKind>,
+    events: mpsc::Receiver<(FeedUser, FeedEvent)>,
+    /// Addressed by index: only appended to.
+    listed: Vec<ListedKind>,
     begun: Timestamp,
-    /// When all was known for the first time.
-    known: Option<Timestamp>,
+    /// When all kinds were listed for the first time.
+    synced: Option<Timestamp>,
 }
 
 impl LiveObservation {
-    /// Begins to follow what the groups of these views speak of. It must be called on a runtime.
-    pub fn start(client: &Client, views: Vec<EvaluationScope>) -> Self {
-        let (sender, news) = mpsc::channel(NEWS_WAITING);
-        let watcher = |view: EvaluationScope| {
-            let settings = Settings { namespace: view.namespace.clone(), ..Settings::default() };
+    /// Starts to watch the groups of these scopes and their members.
+    ///
+    /// # Panics
+    ///
+    /// If it is called outside of a Tokio runtime.
+    pub fn start(client: &Client, scopes: Vec<EvaluationScope>) -> Self {
+        let (sender, events) = mpsc::channel(CAPACITY);
+        let watcher = |scope: EvaluationScope| {
+            let settings = Settings { namespace: scope.namespace.clone(), ..Settings::default() };
             let reader = Reader::start(client.clone(), settings, sender.clone());
-            Watcher { evaluator: Evaluator::new(view), reader, groups: BTreeMap::new() }
+            Watcher { evaluator: Evaluator::new(scope), reader, groups: BTreeMap::new() }
         };
         let mut live = Self {
-            watchers: views.into_iter().map(watcher).collect(),
-            news,
-            kept: Vec::new(),
+            watchers: scopes.into_iter().map(watcher).collect(),
+            events,
+            listed: Vec::new(),
             begun: Timestamp::now(),
-            known: None,
+            synced: None,
         };
         for index in 0..live.watchers.len() {
-            live.act(index, |evaluator, feeds| evaluator.open(Timestamp::now(), feeds));
+            live.with_evaluator(index, |evaluator, feeds| evaluator.start(Timestamp::now(), feeds));
         }
         live
     }
 
-    /// Waits until something has changed, or a second has passed. Only the groups that have changed are evaluated.
+    /// Waits for a change, at most for a second, and evaluates the groups that may have changed.
     pub async fn changed(&mut self) {
         let mut batch = Vec::new();
-        if timeout(SECOND, self.news.recv_many(&mut batch, NEWS_AT_A_TIME)).await.is_ok() {
-            sleep(SWARM).await;
-            while batch.len() < NEWS_WAITING
-                && let Ok(news) = self.news.try_recv()
+        if timeout(TICK, self.events.recv_many(&mut batch, BATCH)).await.is_ok() {
+            sleep(BURST).await;
+            while batch.len() < CAPACITY
+                && let Ok(event) = self.events.try_recv()
             {
-                batch.push(news);
+                batch.push(event);
             }
         }
         self.step(batch);
-        self.look_at_watches();
-        let (now, begun, known) = (Timestamp::now(), self.begun, self.known.unwrap_or(Timestamp::MAX));
+        self.report_connection();
+        let (now, begun, synced) = (Timestamp::now(), self.begun, self.synced.unwrap_or(Timestamp::MAX));
         for watcher in &mut self.watchers {
-            watcher.look_again(now, begun, known);
+            watcher.evaluate_changed(now, begun, synced);
         }
     }
 
-    fn step(&mut self, news: Vec<(FeedUser, FeedEvent)>) {
-        let mut told: Vec<_> = self.watchers.iter().map(|_| Vec::new()).collect();
-        for (wanted, news) in news {
-            match wanted {
+    fn step(&mut self, batch: Vec<(FeedUser, FeedEvent)>) {
+        let mut of_engines: Vec<_> = self.watchers.iter().map(|_| Vec::new()).collect();
+        for (user, event) in batch {
+            match user {
                 FeedUser::Engine(index, feed) => {
-                    if let Some(told) = told.get_mut(index) {
-                        told.push((feed, news));
+                    if let Some(events) = of_engines.get_mut(index) {
+                        events.push((feed, event));
                     }
                 }
                 FeedUser::Listed(index) => {
-                    if let Some(kept) = self.kept.get_mut(index) {
-                        kept.hear(news);
+                    if let Some(listed) = self.listed.get_mut(index) {
+                        listed.apply(event);
                     }
                 }
             }
         }
         let now = Timestamp::now();
-        for (index, told) in told.into_iter().enumerate() {
-            self.act(index, |evaluator, feeds| evaluator.see(now, told, feeds));
+        for (index, events) in of_engines.into_iter().enumerate() {
+            self.with_evaluator(index, |evaluator, feeds| evaluator.apply(now, events, feeds));
         }
-        self.set_lens();
-        if self.known.is_none() && self.is_known() {
-            self.known = Some(now);
+        self.update_lenses();
+        if self.synced.is_none() && self.is_synced() {
+            self.synced = Some(now);
         }
     }
 
-    /// Lets one engine do something. Its reader follows what it asks for.
-    fn act(&mut self, index: usize, act: impl FnOnce(&mut Evaluator, &mut EngineFeeds<'_>)) {
+    fn with_evaluator(&mut self, index: usize, act: impl FnOnce(&mut Evaluator, &mut EngineFeeds<'_>)) {
         let Some(Watcher { evaluator, reader, .. }) = self.watchers.get_mut(index) else { return };
         act(evaluator, &mut EngineFeeds { index, reader });
     }
 
-    /// Judges what is seen besides by the rules that are in force now.
-    fn set_lens(&mut self) {
+    /// Lists a kind again if the rules for it have changed.
+    fn update_lenses(&mut self) {
         let Some(Watcher { evaluator, reader, .. }) = self.watchers.first_mut() else { return };
-        for (index, kept) in self.kept.iter_mut().enumerate() {
-            let lens = evaluator.engine.lens(&kept.kind);
-            if *kept.lens != lens {
-                kept.lens = Arc::new(lens);
-                reader.follow(FeedUser::Listed(index), kept.kind.clone(), Arc::clone(&kept.lens));
+        for (index, listed) in self.listed.iter_mut().enumerate() {
+            let lens = evaluator.engine.lens(&listed.kind);
+            if *listed.lens != lens {
+                listed.lens = Arc::new(lens);
+                reader.follow(FeedUser::Listed(index), listed.kind.clone(), Arc::clone(&listed.lens));
             }
         }
     }
 
-    /// Tells the engines whether the cluster is connected, and when it was last heard from.
-    fn look_at_watches(&mut self) {
+    /// Reports to the engines whether the cluster is connected, and when it last responded.
+    fn report_connection(&mut self) {
         for index in 0..self.watchers.len() {
-            self.act(index, |evaluator, feeds| {
+            self.with_evaluator(index, |evaluator, feeds| {
                 let tally = feeds.reader.tally();
                 let heard = tally.heard_last().map(ClusterEvent::Heard);
                 let events = heard.into_iter().chain(tally.connection());
@@ -212,68 +212,70 @@ impl LiveObservation {
         }
     }
 
-    /// Since when the cluster has not been heard from, if it is out of touch.
+    /// Since when the API server has not responded, if it is out of touch.
     pub fn silent_since(&self) -> Option<Timestamp> {
         let hubs =
             self.watchers.iter().filter_map(|watcher| watcher.evaluator.engine.cluster(&Cluster::hub()));
         hubs.filter_map(|hub| hub.out_of_touch_since(Timestamp::now())).min()
     }
 
-    /// Whether all that is needed is known, and of one time.
-    pub fn is_known(&self) -> bool {
+    /// Whether all kinds are listed, and no relist is in progress.
+    pub fn is_synced(&self) -> bool {
         self.watchers.iter().all(|watcher| watcher.evaluator.engine.is_whole())
     }
 
-    /// The groups, by their names, those of each view together.
+    /// By name within each scope.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
         self.watchers.iter().flat_map(|watcher| watcher.groups.values())
     }
 
-    /// One of them.
     pub fn group(&self, kind: &GroupKind, name: &NamespacedName) -> Option<&Group> {
         let key = (name.clone(), kind.clone());
         self.watchers.iter().find_map(|watcher| watcher.groups.get(&key))
     }
 
-    /// Follows these kinds, too, in the first view.
-    pub fn look_beside(&mut self, kinds: Vec<GroupKind>) {
+    /// Watches these kinds as well, in the first scope.
+    pub fn also_watch(&mut self, kinds: Vec<GroupKind>) {
         let Some(Watcher { evaluator, reader, .. }) = self.watchers.first_mut() else { return };
         for kind in kinds {
-            if !self.kept.iter().any(|kept| kept.kind == kind) {
+            if !self.listed.iter().any(|listed| listed.kind == kind) {
                 let lens = Arc::new(evaluator.engine.lens(&kind));
-                reader.follow(FeedUser::Listed(self.kept.len()), kind.clone(), Arc::clone(&lens));
-                self.kept.push(ListedKind { kind, lens, objects: HashMap::new(), listing: None });
+                reader.follow(FeedUser::Listed(self.listed.len()), kind.clone(), Arc::clone(&lens));
+                self.listed.push(ListedKind { kind, lens, objects: HashMap::new(), listing: None });
             }
         }
     }
 
-    /// What is to be seen of the kinds that are followed besides.
-    pub fn beside(&self) -> Vec<ListedObject> {
-        let of = |kept: &ListedKind| {
-            let beside = |(name, facts): (&NamespacedName, &Facts)| ListedObject {
-                kind: kept.kind.clone(),
+    /// The objects of the kinds given to [`Self::also_watch`].
+    pub fn listed(&self) -> Vec<ListedObject> {
+        let of_kind = |listed: &ListedKind| {
+            let object = |(name, facts): (&NamespacedName, &Facts)| ListedObject {
+                kind: listed.kind.clone(),
                 name: name.clone(),
                 facts: facts.clone(),
             };
-            kept.objects.iter().map(beside).collect::<Vec<_>>()
+            listed.objects.iter().map(object).collect::<Vec<_>>()
         };
-        self.kept.iter().flat_map(of).collect()
+        self.listed.iter().flat_map(of_kind).collect()
     }
 }
 
 impl ListedKind {
-    fn hear(&mut self, news: FeedEvent) {
-        match news {
+    fn apply(&mut self, event: FeedEvent) {
+        match event {
             FeedEvent::ListStarted => self.listing = Some(HashMap::new()),
-            FeedEvent::Applied(name, seen) => {
-                self.listing.as_mut().unwrap_or(&mut self.objects).insert(name, seen.facts);
+            FeedEvent::Applied(name, object) => {
+                self.listing.as_mut().unwrap_or(&mut self.objects).insert(name, object.facts);
             }
             FeedEvent::Deleted(name) => {
                 self.listing.as_mut().unwrap_or(&mut self.objects).remove(&name);
             }
-            // Whatever a list does not name is gone; until it is complete, what was known stays.
+            // Objects that the list does not name were deleted. Until it is complete, the old ones stay.
             FeedEvent::ListCompleted => self.objects = mem::take(&mut self.listing).unwrap_or_default(),
-            FeedEvent::Unreadable(_) => (self.objects, self.listing) = (HashMap::new(), None),
+            FeedEvent::Unreadable(_) => {
+                self.objects = HashMap::new();
+                self.listing = None;
+            }
             FeedEvent::Served(_) | FeedEvent::Restored => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Where to look, and how to name that place to other commands.
+//! Where objects are read, and the flags that name the same place in other commands.
 
 use std::path::PathBuf;
 
@@ -6,33 +6,30 @@ use bellwether_kube_io::write::Login;
 
 use crate::shell::flag;
 
-/// Where to look.
 #[derive(Clone, Debug)]
 pub enum Location {
     Cluster {
         login: Login,
-        /// Without one, that of the context is meant.
+        /// Defaults to that of the context.
         namespace: Option<String>,
     },
-    /// Files that stand for a cluster: a dump, or a repository of manifests.
+    /// A dump, or a repository of manifests.
     Files {
         paths: Vec<PathBuf>,
-        /// Without one, all are meant.
+        /// Defaults to all.
         namespace: Option<String>,
     },
 }
 
-/// How to look at the same place once more.
+/// To be appended to a command, so that it reads the same cluster or files.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
-    /// For our own commands.
     pub own: String,
-    /// For kubectl, which reads no files.
+    /// None for files, which kubectl does not read.
     pub kubectl: Option<String>,
 }
 
 impl Location {
-    /// The flags that name it to other commands, as far as it is not the place that they would take.
     pub fn flags(&self) -> Flags {
         match self {
             Self::Cluster { login: Login { kubeconfig, context }, .. } => {

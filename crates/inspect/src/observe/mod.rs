@@ -1,7 +1,7 @@
-//! What is to be seen in a cluster, or in files that stand for one: engines are shown all that they ask for, once.
+//! Reads a cluster or files, once or continuously, and evaluates the groups in them.
 //!
-//! A [`Observation`] is made of three: an `Origin` reads objects, `Evaluator`s make groups of them, and [`Notes`] say what could
-//! not be seen.
+//! In an [`Observation`], an `Origin` reads objects, `Evaluator`s make groups of them, and [`Notes`] say what
+//! could not be read.
 
 mod cluster;
 mod duplicates;
@@ -25,32 +25,32 @@ use bellwether_health::{Context, Evidence};
 use bellwether_model::Object;
 use jiff::Timestamp;
 
-pub use cluster::ObservedCluster;
+pub use cluster::{ObservedCluster, crds_not_installed, denied_user};
 pub use evaluator::EvaluationScope;
 use evaluator::Evaluator;
 pub use files::is_of_the_cluster;
 pub use group_query::GroupQuery;
-use group_query::views;
+use group_query::scopes_of;
 use kind_request::KindRequest;
 pub use live::LiveObservation;
 pub use location::{Flags, Location};
 pub use notes::Notes;
 use origin::{Origin, PendingLists};
 
-/// What is to be seen, and the engines that have seen it.
+/// Objects that were read once, and the engines that evaluate them.
 pub struct Observation {
     origin: Origin,
-    /// It sees the Applications, unless a Rollup is meant.
+    /// For Applications, unless the query is for a Rollup.
     evaluator: Evaluator,
-    /// It sees the Rollups, where the other one sees one namespace only.
+    /// For Rollups, if the other evaluator reads one namespace only.
     of_rollups: Option<Evaluator>,
-    /// The one namespace that is meant; none for all.
-    scope: Option<String>,
+    /// None for all namespaces.
+    only_namespace: Option<String>,
     pub now: Timestamp,
-    pub remarks: Notes,
+    pub notes: Notes,
 }
 
-/// An object that was seen beside those that the engine knows.
+/// An object of a kind that was listed in addition to those of the engine.
 #[derive(Clone, Debug)]
 pub struct ListedObject {
     pub kind: GroupKind,
@@ -58,106 +58,114 @@ pub struct ListedObject {
     pub facts: Facts,
 }
 
-/// The objects of some kinds.
 #[derive(Debug, Default)]
 pub struct ListedObjects {
     pub objects: Vec<ListedObject>,
-    /// The kinds that cannot be read, and why.
     pub unreadable: Vec<(GroupKind, Unreadable)>,
 }
 
 impl Observation {
-    /// Looks at all that the groups speak of which are meant.
-    pub fn open(place: &Location, now: Timestamp, meant: GroupQuery<'_>) -> Result<Self> {
-        let mut sight = Self::at(place, now, meant)?;
-        sight.look()?;
-        Ok(sight)
+    /// Reads the groups of the query and their members.
+    pub fn open(location: &Location, now: Timestamp, query: GroupQuery<'_>) -> Result<Self> {
+        let mut observation = Self::connect(location, now, query)?;
+        observation.refresh()?;
+        Ok(observation)
     }
 
-    /// The same, with nothing looked at yet.
-    pub fn at(place: &Location, now: Timestamp, meant: GroupQuery<'_>) -> Result<Self> {
-        let all_namespaces = matches!(meant, GroupQuery::All { all_namespaces: true });
-        let origin = Origin::open(place, all_namespaces, now)?;
-        let scope = origin.scope(all_namespaces);
-        let (view, of_rollups) = match (&origin, &scope) {
-            (Origin::Cluster(_), Some(namespace)) => views(meant, namespace.clone()),
+    /// Connects to a cluster, or opens files. Evaluates nothing.
+    pub fn connect(location: &Location, now: Timestamp, query: GroupQuery<'_>) -> Result<Self> {
+        let all_namespaces = matches!(query, GroupQuery::All { all_namespaces: true });
+        let origin = Origin::open(location, all_namespaces, now)?;
+        let only_namespace = origin.only_namespace(all_namespaces);
+        let (scope, of_rollups) = match (&origin, &only_namespace) {
+            (Origin::Cluster(_), Some(namespace)) => scopes_of(query, namespace.clone()),
             (Origin::Cluster(_), None) | (Origin::Files(_), _) => (EvaluationScope::of_all(None), None),
         };
-        Ok(Self { of_rollups: of_rollups.map(Evaluator::new), ..Self::before(origin, scope, now, view) })
+        let observation = Self::new(origin, only_namespace, now, scope);
+        Ok(Self { of_rollups: of_rollups.map(Evaluator::new), ..observation })
     }
 
-    /// Shows the engine these of our own kinds, and nothing of what they speak of.
-    pub fn glimpse(place: &Location, now: Timestamp, own: &[GroupKind]) -> Result<Self> {
-        let origin = Origin::open(place, false, now)?;
-        let scope = origin.scope(false);
-        let mut sight = Self::before(origin, scope, now, EvaluationScope::of(own, None));
-        let Self { origin, evaluator, scope, remarks, .. } = &mut sight;
-        let mut requests = PendingLists::to(origin);
-        evaluator.open(now, &mut requests);
-        let scope = scope.as_deref();
-        let answer = requests.answer(scope, |kind, news| remarks.note(kind, news, origin, scope))?;
-        evaluator.see(now, answer.into_iter().flatten(), &mut requests);
-        Ok(sight)
+    /// Reads the objects of these kinds of Bellwether, and no members.
+    pub fn read_own_kinds(location: &Location, now: Timestamp, own: &[GroupKind]) -> Result<Self> {
+        let origin = Origin::open(location, false, now)?;
+        let only_namespace = origin.only_namespace(false);
+        let mut observation = Self::new(origin, only_namespace, now, EvaluationScope::of(own, None));
+        let Self { origin, evaluator, only_namespace, notes, .. } = &mut observation;
+        let mut lists = PendingLists::of(origin);
+        evaluator.start(now, &mut lists);
+        let namespace = only_namespace.as_deref();
+        let events = lists.list(namespace, |kind, events| notes.note(kind, events, origin, namespace))?;
+        evaluator.apply(now, events.into_iter().flatten(), &mut lists);
+        Ok(observation)
     }
 
-    /// Stands before an origin, with nothing looked at yet.
-    fn before(origin: Origin, scope: Option<String>, now: Timestamp, view: EvaluationScope) -> Self {
-        let remarks = Notes::of(&origin);
-        Self { origin, evaluator: Evaluator::new(view), of_rollups: None, scope, now, remarks }
+    fn new(origin: Origin, only_namespace: Option<String>, now: Timestamp, scope: EvaluationScope) -> Self {
+        let notes = Notes::of(&origin);
+        Self { origin, evaluator: Evaluator::new(scope), of_rollups: None, only_namespace, now, notes }
     }
 
-    /// Shows the engines what they ask for, until they ask for no more.
-    pub fn look(&mut self) -> Result<()> {
-        let Self { origin, evaluator, of_rollups, scope, now, remarks } = self;
-        origin.is_worth_a_look()?;
+    /// Lists the kinds that the engines request, until they request no more.
+    pub fn refresh(&mut self) -> Result<()> {
+        let Self { origin, evaluator, of_rollups, only_namespace: _, now, notes } = self;
+        origin.check_crds()?;
         for evaluator in [evaluator].into_iter().chain(of_rollups) {
-            *evaluator = Evaluator::new(evaluator.view.clone());
-            let mut requests = PendingLists::to(origin);
-            evaluator.open(*now, &mut requests);
-            let namespace = evaluator.view.namespace.clone();
+            *evaluator = Evaluator::new(evaluator.scope.clone());
+            let mut lists = PendingLists::of(origin);
+            evaluator.start(*now, &mut lists);
+            let namespace = evaluator.scope.namespace.clone();
+            let namespace = namespace.as_deref();
             let mut note =
-                |kind: &GroupKind, news: &[FeedEvent]| remarks.note(kind, news, origin, scope.as_deref());
-            while let Some(news) = requests.answer(namespace.as_deref(), &mut note)? {
-                evaluator.see(*now, news, &mut requests);
+                |kind: &GroupKind, events: &[FeedEvent]| notes.note(kind, events, origin, namespace);
+            while let Some(events) = lists.list(namespace, &mut note)? {
+                evaluator.apply(*now, events, &mut lists);
             }
-            remarks.note_cycles(evaluator.engine.cyclic_groups());
+            notes.note_cycles(evaluator.engine.cyclic_groups());
         }
         Ok(())
     }
 
-    /// The namespace that is meant where none is named.
+    /// The namespace of objects that are named without one.
     pub fn namespace(&self) -> &str {
         self.origin.namespace()
     }
 
-    /// Where is looked, in words.
+    /// `in namespace shop`, `in dump/`
     pub fn whereabouts(&self) -> String {
-        self.origin.whereabouts(self.scope.as_deref())
+        self.origin.whereabouts(self.only_namespace.as_deref())
     }
 
-    /// The kind and the name that a person means by `deploy/web`.
+    /// `ConfigMap/settings not found in namespace shop`
+    pub fn not_found(&self, kind: &GroupKind, name: &NamespacedName) -> String {
+        format!("{}/{} not found {}", kind.kind, name.name, self.whereabouts())
+    }
+
+    /// A sentence about a kind that could not be listed.
+    pub fn cannot_list(&self, kind: &GroupKind, why: &Unreadable, anywhere: bool) -> String {
+        self.origin.cannot_list(kind, why, self.namespace_to_list(anywhere))
+    }
+
+    /// The object that the user names: `deploy/web`.
     pub fn object_named(&self, word: &str) -> Result<(GroupKind, NamespacedName)> {
         let (kind, name) = object_name::split(word)?;
         self.origin.object_named(kind, name)
     }
 
-    /// The name of an object of which these are known. There need not be one.
+    /// With the namespace only if the kind is namespaced. The object need not exist.
     pub fn name_of(&self, kind: &GroupKind, namespace: &str, name: &str) -> NamespacedName {
         NamespacedName::new(if self.origin.is_namespaced(kind) { namespace } else { "" }, name)
     }
 
-    /// All objects of these kinds that can be read, judged as the engine judges, and why the other kinds cannot be.
-    /// In the namespace that is meant, unless they may be anywhere.
+    /// The objects of these kinds, assessed with the rules of the engine. They are listed in all namespaces
+    /// if `anywhere`.
     pub fn listed(&self, kinds: &[GroupKind], anywhere: bool) -> Result<ListedObjects> {
-        let asked =
+        let requests =
             kinds.iter().map(|kind| KindRequest { kind: kind.clone(), lens: Arc::new(self.lens(kind)) });
         let mut listed = ListedObjects::default();
-        let namespace = self.scope.as_deref().filter(|_| !anywhere);
-        for (kind, news) in self.origin.answer(asked.collect(), namespace)? {
-            for news in news {
-                match news {
-                    FeedEvent::Applied(name, seen) => {
-                        listed.objects.push(ListedObject { kind: kind.clone(), name, facts: seen.facts });
+        for (kind, events) in self.origin.list(requests.collect(), self.namespace_to_list(anywhere))? {
+            for event in events {
+                match event {
+                    FeedEvent::Applied(name, object) => {
+                        listed.objects.push(ListedObject { kind: kind.clone(), name, facts: object.facts });
                     }
                     FeedEvent::Unreadable(why) => listed.unreadable.push((kind.clone(), why)),
                     _ => {}
@@ -167,7 +175,11 @@ impl Observation {
         Ok(listed)
     }
 
-    /// What somebody makes of an object, if it is there.
+    fn namespace_to_list(&self, anywhere: bool) -> Option<&str> {
+        self.only_namespace.as_deref().filter(|_| !anywhere)
+    }
+
+    /// Applies `make` to an object, if it exists.
     pub fn with<R: Send>(
         &self,
         kind: &GroupKind,
@@ -177,36 +189,35 @@ impl Observation {
         self.origin.with(kind, name, make)
     }
 
-    /// The fields on which the verdict on an object rests. Where it cannot be read any more, there are none.
+    /// The fields that the verdict on an object is based on. Empty if it cannot be read any more.
     pub fn evidence(&self, kind: &GroupKind, name: &NamespacedName) -> Vec<Evidence> {
         let explain = |object: &Object<'_>| bellwether_health::explain(object, &self.context()).evidence;
         self.with(kind, name, &explain).ok().flatten().unwrap_or_default()
     }
 
-    /// The rules and the time by which objects are judged.
+    /// The rules in force, and the time.
     pub fn context(&self) -> Context<'_> {
         Context { rules: Some(self.evaluator.engine.rules()), ..Context::at(self.now) }
     }
 
-    /// The lens through which the engine sees a kind.
     pub fn lens(&self, kind: &GroupKind) -> Lens {
         self.evaluator.engine.lens(kind)
     }
 
-    /// What the Applications of its namespace and the Rollups have to do with an object.
+    /// How the Applications of its namespace and the Rollups relate to an object.
     pub fn claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
         self.evaluator.engine.claims(kind, name, facts)
     }
 
-    /// The cluster, if it is one.
+    /// None for files.
     pub fn cluster(&self) -> Option<&ObservedCluster> {
         self.origin.cluster()
     }
 }
 
-/// Drops the times from a first look: whoever looks does not know since when something is so, only that it is not since
-/// they looked.
-fn undated(groups: &mut [Group], begun: Timestamp, ended: Timestamp) {
+/// Drops the times between `begun` and `ended`: an engine dates what it finds in its first evaluation at that
+/// evaluation, although it may have been so for long.
+fn drop_invented_times(groups: &mut [Group], begun: Timestamp, ended: Timestamp) {
     let begun = Timestamp::from_second(begun.as_second()).unwrap_or(begun);
     let is_invented = |since: &mut Timestamp| (begun..=ended).contains(since);
     for group in groups {
@@ -220,10 +231,10 @@ fn undated(groups: &mut [Group], begun: Timestamp, ended: Timestamp) {
     }
 }
 
-/// The APIs that Applications are written in.
+/// The APIs of Applications.
 const APPLICATIONS: [Dialect; 2] = [Dialect::Bellwether, Dialect::AppK8sIo];
 
-/// Whether objects of a kind are groups of others.
+/// Whether a kind is an Application or a Rollup.
 pub fn is_group(kind: &GroupKind) -> bool {
     is_application(kind) || kind.is_rollup()
 }

@@ -1,63 +1,70 @@
-//! What could not be seen, in sentences.
+//! What could not be read, in sentences.
 
 use bellwether_engine::{FeedEvent, GroupKind, GroupRef, Unreadable};
 
-use super::{cluster::ObservedCluster, is_application, is_group, origin::Origin};
+use super::{
+    cluster::{ObservedCluster, crds_not_installed},
+    is_application, is_group,
+    origin::Origin,
+};
+use crate::{shell::program, status::heading};
 
-/// What a person should know of what was seen and of what was not, a sentence each.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// What could not be read.
+    /// Errors: groups or objects that could not be read.
     pub problems: Vec<String>,
-    /// What else should be known.
     pub notes: Vec<String>,
-    /// Why there are no Rollups to be seen. Only a person who asked for one is told.
-    pub(super) no_rollups: Option<String>,
+    /// The kinds of members that the user may not list.
+    pub forbidden: Vec<String>,
+    /// Why Rollups could not be read. Only a user who asks for one needs to know.
+    pub(crate) no_rollups: Option<String>,
 }
 
 impl Notes {
-    /// What is known before anything has been asked for.
+    /// Files have notes before anything is listed.
     pub(super) fn of(origin: &Origin) -> Self {
         match origin {
             Origin::Cluster(_) => Self::default(),
             Origin::Files(files) => {
-                Self { problems: files.problems(), notes: files.notes(), no_rollups: None }
+                Self { problems: files.problems(), notes: files.notes(), ..Self::default() }
             }
         }
     }
 
-    /// Takes note of what was read of a kind, where groups or verdicts depend on it.
+    /// Notes of a kind that was listed, in one namespace or in all.
     pub(super) fn note(
         &mut self,
         kind: &GroupKind,
-        news: &[FeedEvent],
+        events: &[FeedEvent],
         origin: &Origin,
-        scope: Option<&str>,
+        namespace: Option<&str>,
     ) {
         let is_rule = *kind == GroupKind::own("HealthRule");
         if is_rule || is_group(kind) {
-            self.note_invalid(kind, news);
+            self.note_invalid(kind, events);
         }
-        let Some(FeedEvent::Unreadable(why)) = news.last() else { return };
+        let Some(FeedEvent::Unreadable(why)) = events.last() else { return };
         if is_rule {
             self.note_rules(why);
         } else if is_application(kind) {
-            self.note_applications(kind, why, origin, scope);
-        } else if kind.is_rollup()
-            && let Some(cluster) = origin.cluster()
-        {
-            self.note_rollups(kind, why, cluster);
+            self.note_applications(kind, why, origin, namespace);
+        } else if kind.is_rollup() {
+            if let Some(cluster) = origin.cluster() {
+                self.note_rollups(kind, why, cluster);
+            }
+        } else if matches!(why, Unreadable::Forbidden { .. }) {
+            self.forbidden.push(origin.cannot_list(kind, why, namespace));
         }
     }
 
-    /// Objects of our own that the engine could not make sense of.
-    fn note_invalid(&mut self, kind: &GroupKind, news: &[FeedEvent]) {
-        for news in news {
-            if let FeedEvent::Applied(name, seen) = news
-                && seen.own.is_none()
+    /// Objects of Bellwether's kinds that could not be decoded.
+    fn note_invalid(&mut self, kind: &GroupKind, events: &[FeedEvent]) {
+        for event in events {
+            if let FeedEvent::Applied(name, object) = event
+                && object.own.is_none()
             {
-                let problem = format!("{} {name} makes no sense: bellwether lint says why", kind.kind);
-                // A kind may be asked for more than once.
+                let problem = format!("invalid {}. Check it with: {} lint", heading(kind, name), program());
+                // A kind may be listed more than once.
                 if !self.problems.contains(&problem) {
                     self.problems.push(problem);
                 }
@@ -66,8 +73,14 @@ impl Notes {
     }
 
     fn note_rules(&mut self, why: &Unreadable) {
-        if matches!(why, Unreadable::Forbidden { .. } | Unreadable::Failing { .. }) {
-            self.notes.push(format!("HealthRules cannot be read, so objects are judged without them: {why}"));
+        match why {
+            Unreadable::Forbidden { .. } => {
+                self.notes.push("no permission to list HealthRules; using built-in rules only".to_owned());
+            }
+            Unreadable::Failing { why } => {
+                self.notes.push(format!("cannot list HealthRules: {why}; using built-in rules only"));
+            }
+            Unreadable::NotServed | Unreadable::NotInInput | Unreadable::NotConnected => {}
         }
     }
 
@@ -76,38 +89,47 @@ impl Notes {
         kind: &GroupKind,
         why: &Unreadable,
         origin: &Origin,
-        scope: Option<&str>,
+        namespace: Option<&str>,
     ) {
-        match (why, origin) {
-            (Unreadable::NotServed | Unreadable::NotInInput, _) => {}
-            (Unreadable::Forbidden { .. }, Origin::Cluster(cluster)) => {
-                self.problems.push(cluster.forbidden(kind, scope));
-            }
-            (why, _) => self.problems.push(format!("{kind} cannot be read: {why}")),
+        if matches!(why, Unreadable::NotServed | Unreadable::NotInInput) {
+            return;
         }
+        let problem = origin.cannot_list(kind, why, namespace);
+        let way_out = match (why, namespace) {
+            (Unreadable::Forbidden { .. }, Some(_)) => {
+                ". Ask for that permission, or choose another namespace with -n"
+            }
+            (Unreadable::Forbidden { .. }, None) => ". Choose a namespace with -n",
+            _ => "",
+        };
+        self.problems.push(problem + way_out);
     }
 
     fn note_rollups(&mut self, kind: &GroupKind, why: &Unreadable, cluster: &ObservedCluster) {
         match why {
             Unreadable::NotServed | Unreadable::NotInInput => {
-                self.no_rollups = Some(cluster.lacks("Rollups"))
+                self.no_rollups = Some(crds_not_installed());
             }
-            // Rollups are of the whole cluster. Whoever may look at a namespace only lacks nothing that is theirs.
-            Unreadable::Forbidden { .. } => self.no_rollups = Some(cluster.forbidden_everywhere(kind)),
-            Unreadable::Failing { .. } | Unreadable::NotConnected => {
-                self.problems.push(format!("{kind} cannot be read: {why}"));
+            // Not a problem: Rollups are cluster-scoped, and users with rights in one namespace have none of
+            // their own.
+            Unreadable::Forbidden { .. } => {
+                self.no_rollups = Some(format!("{}. Ask for that permission", cluster.forbidden(kind, None)));
+            }
+            Unreadable::Failing { why } => {
+                self.problems.push(format!("cannot list {}: {why}", cluster.resource(kind)));
+            }
+            Unreadable::NotConnected => {
+                self.problems.push(format!("cannot list {}: {why}", cluster.resource(kind)));
             }
         }
     }
 
-    /// Takes note of groups that have no verdict because they count one another.
+    /// Groups that are members of each other have no state.
     pub(super) fn note_cycles<'g>(&mut self, groups: impl Iterator<Item = &'g GroupRef>) {
         self.problems.extend(groups.map(|group| {
-            let (kind, name) = (group.kind.kind(), &group.name);
             format!(
-                "nobody can tell how {} {name} is, because it counts groups that count one another: leave one of them \
-                 out",
-                kind.kind
+                "cannot assess {}: membership cycle. Remove one of the groups from the cycle",
+                heading(&group.kind.kind(), &group.name)
             )
         }));
     }

@@ -1,4 +1,4 @@
-//! What people call objects: `deploy/web`.
+//! Names of objects and groups as users write them: `deploy/web`, `wordpress`.
 
 use anyhow::{Result, bail};
 use bellwether_engine::GroupKind;
@@ -9,15 +9,15 @@ use super::{APPLICATIONS, evaluator::rollup};
 pub(super) fn split(word: &str) -> Result<(&str, &str)> {
     match word.split_once('/') {
         Some((kind, name)) if !kind.is_empty() && !name.is_empty() && !name.contains('/') => Ok((kind, name)),
-        _ => bail!("{word:?} names no object: write KIND/NAME, such as deploy/web"),
+        _ => bail!("invalid object {word:?}: give KIND/NAME, e.g. deploy/web"),
     }
 }
 
-/// The namespace, the word for the kind and the name of a group in `wordpress`, `application/wordpress`, `blog/wordpress`,
-/// which is how Applications are written wherever they are listed, or `rollup/platform`.
+/// The namespace, kind and name of a group in `wordpress`, `application/wordpress`, `rollup/platform` or
+/// `blog/wordpress`, which is how output names Applications.
 pub(super) fn group(word: &str) -> (Option<&str>, Option<&str>, &str) {
     let Some((before, name)) = word.split_once('/') else { return (None, None, word) };
-    // No namespace has a dot in its name.
+    // Names of namespaces have no dot.
     if is_application(before) || is_rollup(before) || before.contains('.') {
         (None, Some(before), name)
     } else {
@@ -25,7 +25,7 @@ pub(super) fn group(word: &str) -> (Option<&str>, Option<&str>, &str) {
     }
 }
 
-/// Whether a word may mean an Application, and whether it may mean a Rollup.
+/// Whether a word may name an Application, and whether it may name a Rollup.
 pub(super) fn may_be(word: &str) -> (bool, bool) {
     match group(word) {
         (None, None, _) => (true, true),
@@ -43,8 +43,8 @@ fn is_rollup(word: &str) -> bool {
     means(word, &kind, &group)
 }
 
-/// What kubectl takes for kinds of Kubernetes besides their names. A cluster says so itself; files do not.
-const SHORT: &[(&str, &str)] = &[
+/// The short names of Kubernetes kinds. A cluster has them in discovery, files do not.
+const SHORT_NAMES: &[(&str, &str)] = &[
     ("cj", "cronjob"),
     ("cm", "configmap"),
     ("deploy", "deployment"),
@@ -67,8 +67,8 @@ const SHORT: &[(&str, &str)] = &[
     ("svc", "service"),
 ];
 
-/// The same for our own kinds.
-const SHORT_OF_OURS: &[(&str, &str)] = &[
+/// The short names of Bellwether's kinds.
+const OWN_SHORT_NAMES: &[(&str, &str)] = &[
     ("bwapp", "application"),
     ("bwbp", "bindingpolicy"),
     ("bwcs", "combinedstatus"),
@@ -77,7 +77,7 @@ const SHORT_OF_OURS: &[(&str, &str)] = &[
     ("bwsc", "statuscollector"),
 ];
 
-/// Whether a word means a kind in a group, as far as that can be told without a cluster.
+/// Whether a word is the kind, singular, plural or short name of a kind, optionally with its group.
 pub(super) fn means(word: &str, kind: &str, group: &str) -> bool {
     let word = word.to_lowercase();
     let (name, of) = word.split_once('.').unwrap_or((&word, ""));
@@ -85,15 +85,22 @@ pub(super) fn means(word: &str, kind: &str, group: &str) -> bool {
         return false;
     }
     let kind = kind.to_lowercase();
-    let ours = if group == bellwether_api::GROUP { SHORT_OF_OURS } else { &[] };
-    let name = SHORT.iter().chain(ours).find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
+    let own = if group == bellwether_api::GROUP { OWN_SHORT_NAMES } else { &[] };
+    let name = SHORT_NAMES.iter().chain(own).find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
     name == kind || is_plural_of(name, &kind)
 }
 
-fn is_plural_of(plural: &str, one: &str) -> bool {
-    plural.strip_suffix('s') == Some(one)
-        || plural.strip_suffix("es") == Some(one)
-        || plural.strip_suffix("ies").is_some_and(|stem| one.strip_suffix('y') == Some(stem))
+/// Whether a word names a kind of Kubernetes that has a short name.
+pub(super) fn is_builtin_kind(word: &str) -> bool {
+    let word = word.to_lowercase();
+    let name = word.split_once('.').map_or(&*word, |(name, _)| name);
+    SHORT_NAMES.iter().any(|(short, long)| name == *short || name == *long || is_plural_of(name, long))
+}
+
+fn is_plural_of(plural: &str, singular: &str) -> bool {
+    plural.strip_suffix('s') == Some(singular)
+        || plural.strip_suffix("es") == Some(singular)
+        || plural.strip_suffix("ies").is_some_and(|stem| singular.strip_suffix('y') == Some(stem))
 }
 
 #[cfg(test)]
@@ -109,7 +116,7 @@ mod tests {
     #[case("ingresses", "Ingress", "networking.k8s.io")]
     #[case("endpoints", "Endpoints", "")]
     #[case("bwapp", "Application", "bellwether.dev")]
-    fn kinds_have_many_names(#[case] word: &str, #[case] kind: &str, #[case] group: &str) {
+    fn kinds_have_plural_and_short_names(#[case] word: &str, #[case] kind: &str, #[case] group: &str) {
         assert!(means(word, kind, group));
     }
 
@@ -117,8 +124,17 @@ mod tests {
     #[case("deployments.extensions", "Deployment", "apps")]
     #[case("pod", "PodDisruptionBudget", "policy")]
     #[case("bwapp", "Application", "app.k8s.io")]
-    fn and_not_those_of_others(#[case] word: &str, #[case] kind: &str, #[case] group: &str) {
+    fn other_kinds_do_not_match(#[case] word: &str, #[case] kind: &str, #[case] group: &str) {
         assert!(!means(word, kind, group));
+    }
+
+    #[rstest]
+    #[case("deploy", true)]
+    #[case("Pods", true)]
+    #[case("ingresses.networking.k8s.io", true)]
+    #[case("shop", false)]
+    fn builtin_kinds(#[case] word: &str, #[case] expected: bool) {
+        assert_eq!(is_builtin_kind(word), expected);
     }
 
     #[rstest]
@@ -132,11 +148,7 @@ mod tests {
     #[case("rollup/web", None, Some("rollup"))]
     #[case("Rollups.bellwether.dev/web", None, Some("Rollups.bellwether.dev"))]
     #[case("bwru/web", None, Some("bwru"))]
-    fn groups_have_names_too(
-        #[case] word: &str,
-        #[case] namespace: Option<&str>,
-        #[case] kind: Option<&str>,
-    ) {
+    fn names_of_groups(#[case] word: &str, #[case] namespace: Option<&str>, #[case] kind: Option<&str>) {
         assert_eq!(group(word), (namespace, kind, "web"));
     }
 
@@ -149,13 +161,12 @@ mod tests {
     #[case("bwru/web", (false, true))]
     #[case("rollups.bellwether.dev/web", (false, true))]
     #[case("rollups.example.com/web", (true, false))]
-    fn a_word_says_what_is_meant(#[case] word: &str, #[case] expected: (bool, bool)) {
+    fn a_word_names_an_application_or_a_rollup(#[case] word: &str, #[case] expected: (bool, bool)) {
         assert_eq!(may_be(word), expected);
     }
 
-    /// The short names are those of the definitions.
     #[test]
-    fn our_kinds_are_called_as_clusters_call_them() {
+    fn own_short_names_are_those_of_the_crds() {
         for crd in bellwether_api::crds() {
             let names = &crd.spec.names;
             for short in names.short_names.iter().flatten() {
@@ -169,8 +180,8 @@ mod tests {
     #[case("/web")]
     #[case("deploy/")]
     #[case("deploy/web/0")]
-    fn an_object_has_a_kind_and_a_name(#[case] word: &str) {
-        let error = split(word).expect_err("it is no object").to_string();
-        assert!(error.ends_with("names no object: write KIND/NAME, such as deploy/web"), "{error}");
+    fn an_object_needs_a_kind_and_a_name(#[case] word: &str) {
+        let error = split(word).expect_err("an error").to_string();
+        assert!(error.ends_with(": give KIND/NAME, e.g. deploy/web"), "{error}");
     }
 }

@@ -1,26 +1,29 @@
-//! Where objects are read: a cluster, or files. Everything that differs between the two is asked here.
+//! Where objects are read: a cluster, or files. The differences between the two are here.
 
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use anyhow::{Result, bail};
-use bellwether_engine::{FeedEvent, FeedId, GroupKind, Lens, NamespacedName, Served, Source};
+use bellwether_engine::{FeedEvent, FeedId, GroupKind, Lens, NamespacedName, Served, Source, Unreadable};
 use bellwether_model::Object;
 use jiff::Timestamp;
 
 use super::{
-    APPLICATIONS, cluster::ObservedCluster, evaluator::rollup, files::ManifestFiles,
-    kind_request::KindRequest, location::Location,
+    APPLICATIONS,
+    cluster::{ObservedCluster, crds_not_installed},
+    evaluator::rollup,
+    files::ManifestFiles,
+    kind_request::KindRequest,
+    location::Location,
 };
 
-/// Where the objects are.
 pub(super) enum Origin {
     Cluster(Box<ObservedCluster>),
     Files(ManifestFiles),
 }
 
 impl Origin {
-    pub(super) fn open(place: &Location, all_namespaces: bool, now: Timestamp) -> Result<Self> {
-        Ok(match place {
+    pub(super) fn open(location: &Location, all_namespaces: bool, now: Timestamp) -> Result<Self> {
+        Ok(match location {
             Location::Cluster { login, namespace } => {
                 let cluster = ObservedCluster::open(login, namespace.as_deref(), all_namespaces)?;
                 Self::Cluster(Box::new(cluster))
@@ -38,7 +41,7 @@ impl Origin {
         }
     }
 
-    /// The namespace that is meant where none is named.
+    /// The namespace of objects that are named without one.
     pub(super) fn namespace(&self) -> &str {
         match self {
             Self::Cluster(cluster) => cluster.namespace(),
@@ -46,31 +49,31 @@ impl Origin {
         }
     }
 
-    /// The one namespace whose groups are meant; none for all. What is in files is what was meant.
-    pub(super) fn scope(&self, all_namespaces: bool) -> Option<String> {
+    /// The namespace of the groups to evaluate; none for all. Without `-n`, files are read whole.
+    pub(super) fn only_namespace(&self, all_namespaces: bool) -> Option<String> {
         match self {
             Self::Cluster(cluster) => (!all_namespaces).then(|| cluster.namespace().to_owned()),
-            Self::Files(files) => files.chosen().map(str::to_owned),
+            Self::Files(files) => files.only_namespace().map(str::to_owned),
         }
     }
 
-    /// Where is looked, in words.
-    pub(super) fn whereabouts(&self, scope: Option<&str>) -> String {
-        match (self, scope) {
+    /// `in namespace shop`, `in dump/, namespace shop`
+    pub(super) fn whereabouts(&self, only_namespace: Option<&str>) -> String {
+        match (self, only_namespace) {
             (Self::Cluster(_), Some(namespace)) => format!("in namespace {namespace}"),
             (Self::Cluster(_), None) => "in any namespace".to_owned(),
-            (Self::Files(files), Some(namespace)) => format!("of namespace {namespace} in {files}"),
+            (Self::Files(files), Some(namespace)) => format!("in {files}, namespace {namespace}"),
             (Self::Files(files), None) => format!("in {files}"),
         }
     }
 
-    /// Fails if there cannot be any group.
-    pub(super) fn is_worth_a_look(&self) -> Result<()> {
+    /// Fails if the cluster serves no kind of groups.
+    pub(super) fn check_crds(&self) -> Result<()> {
         if let Self::Cluster(cluster) = self
             && !APPLICATIONS.iter().any(|dialect| cluster.serves(&dialect.kind()))
             && !cluster.serves(&rollup())
         {
-            bail!("{}", cluster.lacks("Applications"));
+            bail!("{}", crds_not_installed());
         }
         Ok(())
     }
@@ -89,15 +92,26 @@ impl Origin {
         }
     }
 
-    /// What there is of some kinds, in one namespace or in all. What is in files is all that there is.
-    pub(super) fn answer(
+    /// A sentence about a kind that could not be listed.
+    pub(super) fn cannot_list(&self, kind: &GroupKind, why: &Unreadable, namespace: Option<&str>) -> String {
+        match (self, why) {
+            (Self::Cluster(cluster), Unreadable::Forbidden { .. }) => cluster.forbidden(kind, namespace),
+            (Self::Cluster(cluster), Unreadable::Failing { why }) => {
+                format!("cannot list {}: {why}", cluster.resource(kind))
+            }
+            _ => format!("cannot list {kind}: {why}"),
+        }
+    }
+
+    /// Lists kinds in one namespace or in all. Files are always listed whole.
+    pub(super) fn list(
         &self,
-        asked: Vec<KindRequest>,
+        requests: Vec<KindRequest>,
         namespace: Option<&str>,
     ) -> Result<Vec<(GroupKind, Vec<FeedEvent>)>> {
         match self {
-            Self::Cluster(cluster) => cluster.answer(asked, namespace),
-            Self::Files(files) => Ok(files.answer(asked)),
+            Self::Cluster(cluster) => cluster.list(requests, namespace),
+            Self::Files(files) => Ok(files.list(requests)),
         }
     }
 
@@ -121,50 +135,50 @@ impl Origin {
     }
 }
 
-/// An origin as the source of an engine. It reads nothing before it is told to, so that all that was asked for is listed
-/// at once. If a kind is asked for twice, it is the second lens that counts.
+/// The source of an engine that reads an origin once. It collects requests, so that they are listed in
+/// parallel. Of two requests for a kind, the second lens is used.
 pub(super) struct PendingLists<'o> {
     origin: &'o Origin,
-    asked: BTreeMap<GroupKind, (FeedId, Arc<Lens>)>,
+    requests: BTreeMap<GroupKind, (FeedId, Arc<Lens>)>,
 }
 
 impl<'o> PendingLists<'o> {
-    pub(super) fn to(origin: &'o Origin) -> Self {
-        Self { origin, asked: BTreeMap::new() }
+    pub(super) fn of(origin: &'o Origin) -> Self {
+        Self { origin, requests: BTreeMap::new() }
     }
 
-    /// Reads what was asked for since it was last called, in one namespace or in all, and gives back what the engine has
-    /// to be told; nothing if nothing was asked for. `note` hears what was read of each kind.
-    pub(super) fn answer(
+    /// Lists what was requested since the last call, and returns the events for the engine; none without a
+    /// request. `note` is called with the events of each kind.
+    pub(super) fn list(
         &mut self,
         namespace: Option<&str>,
         mut note: impl FnMut(&GroupKind, &[FeedEvent]),
     ) -> Result<Option<Vec<(FeedId, FeedEvent)>>> {
-        let requested = mem::take(&mut self.asked);
-        if requested.is_empty() {
+        let pending = mem::take(&mut self.requests);
+        if pending.is_empty() {
             return Ok(None);
         }
-        let asked = requested
+        let requests = pending
             .iter()
             .map(|(kind, (_, lens))| KindRequest { kind: kind.clone(), lens: Arc::clone(lens) });
-        let mut told = Vec::new();
-        for (kind, news) in self.origin.answer(asked.collect(), namespace)? {
-            note(&kind, &news);
-            if let Some((feed, _)) = requested.get(&kind) {
-                told.extend(news.into_iter().map(|news| (*feed, news)));
+        let mut feed_events = Vec::new();
+        for (kind, events) in self.origin.list(requests.collect(), namespace)? {
+            note(&kind, &events);
+            if let Some((feed, _)) = pending.get(&kind) {
+                feed_events.extend(events.into_iter().map(|event| (*feed, event)));
             }
         }
-        Ok(Some(told))
+        Ok(Some(feed_events))
     }
 }
 
 impl Source for PendingLists<'_> {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
-        self.asked.insert(kind.clone(), (feed, lens));
+        self.requests.insert(kind.clone(), (feed, lens));
     }
 
     fn leave(&mut self, feed: FeedId) {
-        self.asked.retain(|_, (asked, _)| *asked != feed);
+        self.requests.retain(|_, (requested, _)| *requested != feed);
     }
 
     fn served(&self, kind: &GroupKind) -> Option<Served> {

@@ -1,4 +1,4 @@
-//! The members of a group and all that they own, by the references to owners.
+//! The members of a group and the objects that they own, by owner reference.
 
 mod forest;
 
@@ -12,66 +12,137 @@ use bellwether_engine::{
     Group, GroupKind, Member, NamespacedName, Owner, ReportedConditions, StandsFor, Unreadable,
 };
 use bellwether_health::Rule;
-use bellwether_model::State;
+use bellwether_model::{State, text::with_reason};
 use bellwether_terminal::rank;
 use jiff::Timestamp;
 
 use self::forest::{Candidate, OwnerForest};
 use crate::observe::{ListedObject, Observation};
 
-/// An object with all that it owns.
+/// An object with the objects that it owns.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub kind: GroupKind,
     pub name: NamespacedName,
-    /// What there should be.
     pub stands_for: StandsFor,
+    /// False for a member that is missing, or whose kind cannot be read.
+    pub exists: bool,
     pub state: State,
     pub progress: u8,
     pub reason: String,
     pub message: String,
     pub since: Option<Timestamp>,
     pub rule: Option<Rule>,
-    /// What its operator says of it, if it is a component of a Rollup.
+    /// Only components of Rollups have them.
     pub operator: Option<ReportedConditions>,
-    /// What it owns, the worst first, then by kind and name.
+    /// The worst first, then by kind and name.
     pub children: Vec<Node>,
-    /// How many more are below it, too deep to be told one by one.
-    pub more: usize,
+    /// Descendants below [`MAX_DEPTH`], which are not in `children`.
+    pub omitted: usize,
 }
 
-/// Something that is wrong, and what it holds up.
-#[derive(Debug)]
-pub struct Cause<'n> {
-    pub node: &'n Node,
-    /// The member that is not ready because of it, if it is not a member itself.
-    pub blocks: Option<&'n Node>,
-    /// How many more say the same of the same member.
-    pub more: usize,
-}
-
-/// What an object is called among those of a namespace: by its name alone if it is there, too. What stands for a selector,
-/// or for what nobody understands, has no name.
-pub fn called<'n>(name: &'n NamespacedName, stands_for: StandsFor, home: &str) -> Cow<'n, str> {
-    let NamespacedName { namespace, name: own } = name;
-    match (stands_for, **namespace == *home || namespace.is_empty()) {
-        (StandsFor::Object, true) => Cow::Borrowed(own),
-        (StandsFor::Object, false) => Cow::Owned(name.to_string()),
-        (StandsFor::Selector, true) => Cow::Owned(format!("with {own}")),
-        (StandsFor::Selector, false) => Cow::Owned(format!("with {own} in {namespace}")),
-        (StandsFor::Entry, _) => Cow::Owned(format!("at {own}")),
+impl Node {
+    /// `Reason: message` of a failed object, the message alone of any other.
+    pub fn why(&self) -> Cow<'_, str> {
+        reason_and_message(self.state, &self.reason, &self.message)
     }
 }
 
-/// The same after its kind.
-pub fn in_full(kind: &GroupKind, name: &NamespacedName, stands_for: StandsFor, home: &str) -> String {
-    format!("{} {}", kind.kind, called(name, stands_for, home))
+/// `Reason: message` of a failed object, the message alone of any other.
+pub fn reason_and_message<'m>(state: State, reason: &str, message: &'m str) -> Cow<'m, str> {
+    if state == State::Failed { with_reason(reason, message) } else { Cow::Borrowed(message) }
 }
 
-/// The kinds of objects that the members of a group may own, as far as anybody knows.
+/// An object that is not ready, and owns no other that is not.
+#[derive(Debug)]
+pub struct Cause<'n> {
+    pub node: &'n Node,
+    /// The member that owns it; none if the object is a member.
+    pub blocks: Option<&'n Node>,
+    /// How many more objects of its kind below the same member have the same reason.
+    pub more: usize,
+}
+
+/// Names objects for people: `Kind/name`.
+///
+/// The namespace is left out where it is that of the group. The kind has its API group only where another
+/// kind on the page has the same name.
+#[derive(Debug)]
+pub struct ObjectNames<'g> {
+    namespace: &'g str,
+    ambiguous: BTreeSet<&'g str>,
+}
+
+impl<'g> ObjectNames<'g> {
+    pub fn of_members(group: &'g Group) -> Self {
+        Self::new(&group.name.namespace, group.members.iter().map(|member| &member.kind))
+    }
+
+    pub fn of_nodes(group: &'g Group, nodes: &'g [Node]) -> Self {
+        let mut all: Vec<_> = nodes.iter().collect();
+        let mut index = 0;
+        while let Some(node) = all.get(index) {
+            all.extend(&node.children);
+            index += 1;
+        }
+        Self::new(&group.name.namespace, all.into_iter().map(|node| &node.kind))
+    }
+
+    fn new(namespace: &'g str, kinds: impl Iterator<Item = &'g GroupKind>) -> Self {
+        let mut groups: HashMap<&str, &str> = HashMap::new();
+        let mut ambiguous = BTreeSet::new();
+        for kind in kinds {
+            if *groups.entry(&kind.kind).or_insert(&kind.group) != &*kind.group {
+                ambiguous.insert(&*kind.kind);
+            }
+        }
+        Self { namespace, ambiguous }
+    }
+
+    /// `Kind`, or `Kind.group` where that is needed.
+    pub fn kind(&self, kind: &GroupKind) -> String {
+        if self.ambiguous.contains(&*kind.kind) { kind.to_string() } else { kind.kind.to_string() }
+    }
+
+    /// `Kind/name`, or `Kind/namespace/name` in another namespace than that of the group.
+    pub fn of(&self, kind: &GroupKind, name: &NamespacedName, stands_for: StandsFor) -> String {
+        joined(&self.kind(kind), &local_name(name, stands_for, self.namespace), stands_for)
+    }
+
+    pub fn of_member(&self, member: &Member) -> String {
+        self.of(&member.kind, &member.name, member.stands_for)
+    }
+
+    pub fn of_node(&self, node: &Node) -> String {
+        self.of(&node.kind, &node.name, node.stands_for)
+    }
+}
+
+/// What stands between a kind and the name of an object, or what describes it instead of a name.
+pub fn separator(stands_for: StandsFor) -> char {
+    if stands_for == StandsFor::Object { '/' } else { ' ' }
+}
+
+fn joined(kind: &str, name: &str, stands_for: StandsFor) -> String {
+    format!("{kind}{}{name}", separator(stands_for))
+}
+
+/// The name of an object as seen from a namespace. A selector that matches nothing, and an invalid entry of a
+/// spec, have no name: their description is in parentheses.
+pub fn local_name<'n>(name: &'n NamespacedName, stands_for: StandsFor, seen_from: &str) -> Cow<'n, str> {
+    let NamespacedName { namespace, name: own } = name;
+    match (stands_for, **namespace == *seen_from || namespace.is_empty()) {
+        (StandsFor::Object, true) => Cow::Borrowed(own),
+        (StandsFor::Object, false) => Cow::Owned(name.to_string()),
+        (StandsFor::Selector, true) => Cow::Owned(format!("(selector {own})")),
+        (StandsFor::Selector, false) => Cow::Owned(format!("(selector {own}, namespace {namespace})")),
+        (StandsFor::Entry, _) => Cow::Owned(format!("({own})")),
+    }
+}
+
+/// The kinds of objects that members usually own.
 pub fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<GroupKind> {
     let mut kinds = BTreeSet::new();
-    // Below what is not there, there is nothing.
     for member in members.into_iter().filter(|member| member.uid.is_some()) {
         let below: &[(&str, &str)] = match (&*member.kind.group, &*member.kind.kind) {
             ("apps", "Deployment") => &[("apps", "ReplicaSet"), ("", "Pod")],
@@ -80,7 +151,7 @@ pub fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<Gro
             | ("", "ReplicationController") => &[("", "Pod")],
             ("batch", "CronJob") => &[("batch", "Job"), ("", "Pod")],
             (group, _) if !group.contains('.') || group.ends_with(".k8s.io") => &[],
-            // What operators make of their objects.
+            // What operators usually create for their custom resources.
             _ => &[
                 ("apps", "DaemonSet"),
                 ("apps", "Deployment"),
@@ -97,88 +168,95 @@ pub fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<Gro
     kinds.into_iter().collect()
 }
 
-/// The members of a group with what they own, and what could not be seen of that, a sentence each. What is ready needs no
-/// look below it, unless somebody wants to see all.
-pub fn family_of(group: &Group, sight: &Observation, all: bool) -> Result<(Vec<Node>, Vec<String>)> {
-    let looked_below = group.members.iter().filter(|member| all || member.state != State::Ready);
-    let listed = sight.listed(&kinds_below(looked_below), group.is_rollup())?;
-    let is_told = |why: &Unreadable| !matches!(why, Unreadable::NotServed | Unreadable::NotInInput);
-    let unseen = listed.unreadable.iter().filter(|(_, why)| is_told(why));
-    let unseen = unseen.map(|(kind, why)| format!("of what the members own, no {kind} can be seen: {why}"));
-    Ok((family(group, &listed.objects), unseen.collect()))
+/// The tree of a group, and a sentence for each kind that could not be listed for it. Without `all`, nothing
+/// is listed for members that are Ready.
+pub fn read_tree(group: &Group, observation: &Observation, all: bool) -> Result<(Vec<Node>, Vec<String>)> {
+    let expanded = group.members.iter().filter(|member| all || member.state != State::Ready);
+    let listed = observation.listed(&kinds_below(expanded), group.is_rollup())?;
+    let is_reported = |why: &Unreadable| !matches!(why, Unreadable::NotServed | Unreadable::NotInInput);
+    let unreadable = listed.unreadable.iter().filter(|(_, why)| is_reported(why));
+    let notes = unreadable.map(|(kind, why)| {
+        format!(
+            "{}; objects that members own are not shown",
+            observation.cannot_list(kind, why, group.is_rollup())
+        )
+    });
+    Ok((tree(group, &listed.objects), notes.collect()))
 }
 
-/// So deep is told what objects own.
-const DEEPEST: usize = 16;
+/// Deeper descendants are only counted: an attacker may write a chain of owner references of any length.
+const MAX_DEPTH: usize = 16;
 
-/// A member, or something that was seen beside the members.
 #[derive(Clone, Copy)]
 enum TreeObject<'g> {
     Member(&'g Member),
     Listed(&'g ListedObject),
 }
 
-/// The members of a group with what they own, the worst first. A member that another one owns is below that one, unless it
-/// would not be looked for there: each that is not ready is a top, or below others that are not.
-pub fn family(group: &Group, beside: &[ListedObject]) -> Vec<Node> {
+/// The members of a group with the objects that they own, the worst first. A member that another member owns
+/// is below its owner, unless it is not ready and its owner is.
+pub fn tree(group: &Group, listed: &[ListedObject]) -> Vec<Node> {
     let mut owners: HashMap<&str, &[Owner]> = HashMap::new();
     let members = group.members.iter().map(TreeObject::Member);
     let of_members: HashSet<&str> = group.members.iter().filter_map(|member| member.uid.as_deref()).collect();
     let mut others = Vec::new();
-    for object in beside {
+    for object in listed {
         let is_new = owners.insert(&object.facts.uid, &object.facts.owners).is_none();
         if is_new && !of_members.contains(&*object.facts.uid) {
             others.push(TreeObject::Listed(object));
         }
     }
-    let kin: Vec<_> = members.chain(others).collect();
+    let objects: Vec<_> = members.chain(others).collect();
     let mut by_uid = HashMap::new();
-    for (index, one) in kin.iter().enumerate() {
-        if let Some(uid) = one.uid() {
-            by_uid.entry(uid).or_insert((index, *one));
+    for (index, object) in objects.iter().enumerate() {
+        if let Some(uid) = object.uid() {
+            by_uid.entry(uid).or_insert((index, *object));
         }
     }
-    let plants = kin.iter().map(|one| Candidate {
-        parent: one.uid().and_then(|uid| owners.get(uid)).and_then(|owners| parent(*one, owners, &by_uid)),
-        must: matches!(one, TreeObject::Member(_)),
-        bad: is_bad(one.state()),
+    let candidates = objects.iter().map(|object| Candidate {
+        parent: object
+            .uid()
+            .and_then(|uid| owners.get(uid))
+            .and_then(|owners| parent(*object, owners, &by_uid)),
+        required: matches!(object, TreeObject::Member(_)),
+        bad: is_bad(object.state()),
     });
-    let forest = OwnerForest::of(plants.collect());
-    nodes(&forest, &forest.tops, &kin, 1)
+    let forest = OwnerForest::of(candidates.collect());
+    nodes(&forest, &forest.roots, &objects, 1)
 }
 
-/// Below which of its owners an object is told: below the one that manages it, or one that is not ready, or any. An owner
-/// is in the same namespace, or in none.
+/// The owner below which an object is shown: the managing controller, else an owner that is not ready, else
+/// any. An owner is cluster-scoped or in the same namespace.
 fn parent(
-    one: TreeObject<'_>,
+    object: TreeObject<'_>,
     owners: &[Owner],
-    known: &HashMap<&str, (usize, TreeObject<'_>)>,
+    by_uid: &HashMap<&str, (usize, TreeObject<'_>)>,
 ) -> Option<usize> {
     let may_own = |owner: TreeObject<'_>| {
         let namespace = &owner.name().namespace;
-        namespace.is_empty() || *namespace == one.name().namespace
+        namespace.is_empty() || *namespace == object.name().namespace
     };
-    let found = owners.iter().filter_map(|owner| Some((owner, known.get(&*owner.uid)?)));
-    let found = found.filter(|(_, (_, kin))| may_own(*kin));
-    let best = found.min_by_key(|(owner, (_, kin))| (owner.controller != Some(true), !is_bad(kin.state())));
+    let found = owners.iter().filter_map(|owner| Some((owner, by_uid.get(&*owner.uid)?)));
+    let found = found.filter(|(_, (_, owner))| may_own(*owner));
+    let best = found
+        .min_by_key(|(reference, (_, owner))| (reference.controller != Some(true), !is_bad(owner.state())));
     best.map(|(_, (index, _))| *index)
 }
 
-/// Some of a forest with all below them, as deep as is told.
-fn nodes(forest: &OwnerForest, which: &[usize], kin: &[TreeObject<'_>], depth: usize) -> Vec<Node> {
+fn nodes(forest: &OwnerForest, indexes: &[usize], objects: &[TreeObject<'_>], depth: usize) -> Vec<Node> {
     let node = |index: usize| {
-        let (children, more) = if depth < DEEPEST {
-            let mut children = nodes(forest, forest.children(index), kin, depth + 1);
+        let (children, omitted) = if depth < MAX_DEPTH {
+            let mut children = nodes(forest, forest.children(index), objects, depth + 1);
             children.sort_by(|a, b| {
                 (rank(Some(a.state)), &a.kind, &a.name).cmp(&(rank(Some(b.state)), &b.kind, &b.name))
             });
             (children, 0)
         } else {
-            (Vec::new(), forest.count_below(index))
+            (Vec::new(), forest.count_descendants(index))
         };
-        kin.get(index).map(|one| Node { children, more, ..one.node() })
+        objects.get(index).map(|object| Node { children, omitted, ..object.node() })
     };
-    which.iter().copied().filter_map(node).collect()
+    indexes.iter().copied().filter_map(node).collect()
 }
 
 impl<'g> TreeObject<'g> {
@@ -203,13 +281,14 @@ impl<'g> TreeObject<'g> {
         }
     }
 
-    /// It alone, without what it owns.
+    /// Without children.
     fn node(self) -> Node {
         match self {
             Self::Member(member) => Node {
                 kind: member.kind.clone(),
                 name: member.name.clone(),
                 stands_for: member.stands_for,
+                exists: member.uid.is_some(),
                 state: member.state,
                 progress: member.progress,
                 reason: member.reason.clone(),
@@ -218,12 +297,13 @@ impl<'g> TreeObject<'g> {
                 rule: member.rule.clone(),
                 operator: member.operator,
                 children: Vec::new(),
-                more: 0,
+                omitted: 0,
             },
             Self::Listed(ListedObject { kind, name, facts }) => Node {
                 kind: kind.clone(),
                 name: name.clone(),
                 stands_for: StandsFor::Object,
+                exists: true,
                 state: facts.verdict.state,
                 progress: facts.verdict.progress,
                 reason: facts.verdict.reason.to_string(),
@@ -232,35 +312,34 @@ impl<'g> TreeObject<'g> {
                 rule: Some(facts.verdict.rule.clone()),
                 operator: None,
                 children: Vec::new(),
-                more: 0,
+                omitted: 0,
             },
         }
     }
 }
 
-/// Whether somebody has to look at it, or to wait for it.
+/// Neither Ready nor Suspended.
 pub fn is_bad(state: State) -> bool {
     !matches!(state, State::Ready | State::Suspended)
 }
 
-/// What is wrong with a family: below each member that is not ready, the objects that are not and own nothing that is not.
-/// Those of the worst members come first.
-pub fn causes(family: &[Node]) -> Vec<Cause<'_>> {
+/// The causes below each member that is not ready, those of the worst members first.
+pub fn causes(tree: &[Node]) -> Vec<Cause<'_>> {
     let mut causes: Vec<Cause<'_>> = Vec::new();
-    for member in family.iter().filter(|node| is_bad(node.state)) {
+    for member in tree.iter().filter(|node| is_bad(node.state)) {
         let mut roots = Vec::new();
         deepest(member, &mut roots);
         roots.sort_by_key(|node| rank(Some(node.state)));
         for node in roots {
             let blocks = (!std::ptr::eq(node, member)).then_some(member);
-            let says_the_same = |cause: &&mut Cause<'_>| {
+            let is_alike = |cause: &&mut Cause<'_>| {
                 let same_member = match (cause.blocks, blocks) {
                     (Some(a), Some(b)) => std::ptr::eq(a, b),
                     _ => false,
                 };
                 same_member && (&cause.node.kind, &cause.node.reason) == (&node.kind, &node.reason)
             };
-            match causes.iter_mut().find(says_the_same) {
+            match causes.iter_mut().find(is_alike) {
                 Some(cause) => cause.more += 1,
                 None => causes.push(Cause { node, blocks, more: 0 }),
             }
@@ -288,6 +367,7 @@ mod tests {
             kind: GroupKind::new("", kind),
             name: NamespacedName::new("", name),
             stands_for: StandsFor::Object,
+            exists: true,
             state,
             progress: 0,
             reason: reason.to_owned(),
@@ -296,12 +376,12 @@ mod tests {
             rule: None,
             operator: None,
             children,
-            more: 0,
+            omitted: 0,
         }
     }
 
     #[test]
-    fn what_is_wrong_is_looked_for_as_deep_as_it_goes() {
+    fn causes_are_the_deepest_objects_that_are_not_ready() {
         let pod = |name, state, reason| node("Pod", name, state, reason, Vec::new());
         let replicas = node(
             "ReplicaSet",
@@ -315,18 +395,32 @@ mod tests {
                 pod("d", State::Ready, "Ready"),
             ],
         );
-        let family = [
+        let tree = [
             node("Deployment", "web", State::Failed, "DeadlineExceeded", vec![replicas]),
             node("Service", "web", State::Missing, "NotFound", Vec::new()),
             node("Deployment", "fine", State::Ready, "Ready", vec![pod("e", State::Failed, "Evicted")]),
         ];
-        let told: Vec<_> = causes(&family)
+        let found: Vec<_> = causes(&tree)
             .iter()
             .map(|cause| {
                 let blocks = cause.blocks.map(|node| format!(" blocks {}", node.name)).unwrap_or_default();
                 format!("{} {}{blocks} +{}", cause.node.kind, cause.node.name, cause.more)
             })
             .collect();
-        assert_eq!(told, ["Pod a blocks web +1", "Pod c blocks web +0", "Service web +0"]);
+        assert_eq!(found, ["Pod a blocks web +1", "Pod c blocks web +0", "Service web +0"]);
+    }
+
+    #[test]
+    fn names_have_what_tells_objects_apart() {
+        let kind = |group: &str, kind: &str| GroupKind::new(group, kind);
+        let kinds = [kind("", "Service"), kind("serving.knative.dev", "Service"), kind("apps", "Deployment")];
+        let names = ObjectNames::new("shop", kinds.iter());
+        let of = |kind: &GroupKind, namespace: &str, stands_for| {
+            names.of(kind, &NamespacedName::new(namespace, "web"), stands_for)
+        };
+        assert_eq!(of(&kinds[2], "shop", StandsFor::Object), "Deployment/web");
+        assert_eq!(of(&kinds[2], "blog", StandsFor::Object), "Deployment/blog/web");
+        assert_eq!(of(&kinds[1], "shop", StandsFor::Object), "Service.serving.knative.dev/web");
+        assert_eq!(of(&kinds[2], "", StandsFor::Selector), "Deployment (selector web)");
     }
 }

@@ -1,6 +1,6 @@
-//! Many groups: a line each, the worst first.
+//! The list of groups: a row each, the worst first.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use bellwether_engine::{Condition, Detail, Group, Member, condition_types, ready};
 use bellwether_health::Source;
@@ -11,57 +11,61 @@ use bellwether_terminal::{
 };
 use jiff::Timestamp;
 
-use super::short_title;
+use super::{next_commands, single::namespace_flag};
 use crate::{
     observe::Flags,
-    owner_tree::{in_full, is_bad},
+    owner_tree::{ObjectNames, is_bad, reason_and_message},
+    shell::program,
 };
 
-/// On narrower screens, how many are ready has to say how far along they are.
+/// Narrower screens have no column for progress.
 const ROOM_FOR_PERCENT: usize = 70;
 
-/// Groups for a person.
-pub struct List {
+pub struct List<'p> {
     pub groups: Vec<Group>,
     pub wide: bool,
-    /// Whether what is ready has rows too, however much it is.
+    /// List Ready groups even if there are many.
     pub all: bool,
     pub now: Timestamp,
-    /// How to look at the same place once more.
     pub flags: Flags,
+    /// The type that the user filters by.
+    pub type_: Option<&'p str>,
+    /// `in namespace shop`
+    pub place: &'p str,
 }
 
-impl List {
-    /// The table, and at its end what it comes to.
-    pub fn print(mut self, screen: Screen, whereabouts: &str) -> String {
+impl List<'_> {
+    /// A table and a summary.
+    pub fn print(mut self, screen: Screen) -> String {
         if self.groups.is_empty() {
+            let of_type = self.type_.map(|type_| format!(" of type {type_}")).unwrap_or_default();
+            let found = printable(&format!("No Applications{of_type} found {}.", self.place)).into_owned();
             return format!(
-                "No Applications {whereabouts}.\nMake one of objects that exist: bellwether adopt NAME KIND/NAME…\n"
+                "{found}\nCreate one from existing objects: {} adopt NAME KIND/NAME…\n",
+                program()
             );
         }
-        // The worst first, then those that have been so for the longest.
+        // The worst first, then the longest in that state.
         self.groups.sort_by_key(|group| (rank(Some(group.state)), group.since.unwrap_or(Timestamp::MAX)));
-        let summary = wrap(&self.summary(), screen.width.unwrap_or(usize::MAX)).join("\n") + "\n";
-        if self.hides() {
+        let summary = self.summary(screen);
+        if self.hides_ready() {
             self.groups.retain(|group| group.state != State::Ready);
         }
         let table = self.table(screen);
         if table.is_empty() { summary } else { format!("{}\n{summary}", table.print(screen)) }
     }
 
-    fn hides(&self) -> bool {
+    fn hides_ready(&self) -> bool {
         !self.all && self.groups.iter().filter(|group| group.state == State::Ready).count() > MANY
     }
 
     fn table(&self, screen: Screen) -> Table {
-        let bars = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
-        let mut headers = vec!["NAMESPACE", "NAME", "API"];
+        let mut headers = vec!["NAMESPACE", "NAME", "APIGROUP"];
         headers.extend(self.wide.then_some(["TYPE", "VERSION"]).into_iter().flatten());
-        headers.extend(["STATE", "FOR", "READY", if bars { "PROGRESS" } else { "DONE" }]);
+        headers.extend(["STATE", "FOR", "READY", "PROGRESS"]);
         headers.extend(self.wide.then_some("REASON"));
         headers.push("WHY");
         let mut table = Table::new(headers);
-        // Where all are of the same API, nobody needs to be told.
         let is_mixed = self
             .groups
             .iter()
@@ -71,7 +75,7 @@ impl List {
             let state = Some(group.state);
             let mut cells = vec![
                 text(&group.name.namespace),
-                text(&short_title(group)),
+                text(&row_name(group)),
                 text(if is_mixed { &group.kind.group } else { "" }),
             ];
             if self.wide {
@@ -92,7 +96,7 @@ impl List {
                 Some(_) => Cell::default(),
             });
             if self.wide {
-                cells.push(text(group.deciding().map_or("", |says| &says.reason)));
+                cells.push(text(group.deciding().map_or("", |statement| &statement.reason)));
             }
             cells.push(why(group).into());
             table.push(cells, Vec::new());
@@ -100,7 +104,7 @@ impl List {
         table
     }
 
-    fn summary(&self) -> String {
+    fn summary(&self, screen: Screen) -> String {
         let mut parts: Vec<_> = WORST_FIRST
             .iter()
             .flatten()
@@ -109,45 +113,55 @@ impl List {
                 (count > 0).then(|| format!("{count} {}", in_words(state.name())))
             })
             .collect();
-        if self.hides()
+        if self.hides_ready()
             && let Some(ready) = parts.last_mut()
         {
-            ready.push_str(" (--all lists them)");
+            ready.push_str(" (use --all to list them)");
         }
         let mut summary = format!("{}.", parts.join(", "));
-        // The components of Rollups are judged by their operators, whatever we know of their kinds.
-        let objects =
+        // No rule assesses the components of Rollups: their operators report conditions.
+        let members =
             || self.groups.iter().filter(|group| !group.is_rollup()).flat_map(|group| &group.members);
-        let mut without = objects().filter(|member| has_no_rule(member));
-        if let Some(first) = without.next() {
-            let (all, without) = (objects().count(), 1 + without.count());
-            let have = if without == 1 { "has" } else { "have" };
+        let without_rule: Vec<_> = members().filter(|member| has_no_rule(member)).collect();
+        let mut next = String::new();
+        if let Some(first) = without_rule.first() {
+            let (all, without) = (members().count(), without_rule.len());
+            let kinds: BTreeSet<_> = without_rule.iter().map(|member| member.kind.to_string()).collect();
+            let kinds: Vec<_> = kinds.into_iter().collect();
             let _ = write!(
                 summary,
-                " {} of {all} objects judged; {without} {have} no rule (bellwether explain {}/{} -n {}{}).",
+                " {} of {all} objects assessed; no rule for {without} ({}).",
                 all - without,
-                printable(&first.kind.to_string()),
-                printable(&first.name.name),
-                printable(&first.name.namespace),
-                printable(&self.flags.own),
+                printable(&kinds.join(", "))
             );
+            let object = format!("{}/{}", first.kind.to_string().to_lowercase(), first.name.name);
+            let namespace = namespace_flag(&first.name);
+            let command = format!("{} explain {object}{namespace}{}", program(), self.flags.own);
+            next = next_commands("", &[command]);
         }
-        summary
+        format!("{}\n{next}", wrap(&summary, screen.width.unwrap_or(usize::MAX)).join("\n"))
     }
+}
+
+/// In the column beside the namespace. Rollups are cluster-scoped, and `rollup/name` is what `bellwether
+/// status` takes.
+fn row_name(group: &Group) -> String {
+    let name = &group.name.name;
+    if group.is_rollup() { format!("rollup/{name}") } else { name.to_string() }
 }
 
 fn has_no_rule(member: &Member) -> bool {
     member.state == State::Unknown && member.rule.as_ref().is_some_and(|rule| rule.source == Source::None)
 }
 
-/// Why it is as it is: the first cause in words.
+/// The first cause of the state of a group, as `Kind/name: Reason: message`.
 pub fn why(group: &Group) -> String {
     match group.state {
-        State::Ready => return but(group),
-        State::Terminating => return "it is being deleted".to_owned(),
+        State::Ready => return ready_with_remark(group),
+        State::Terminating => return "being deleted".to_owned(),
         _ => {}
     }
-    // An Application of app.k8s.io says in one condition that another one knows why.
+    // In app.k8s.io, the message of Ready only refers to Error.
     let is_error = |condition: &&Condition| {
         condition.type_ == condition_types::ERROR && condition.statement.status == ConditionStatus::True
     };
@@ -156,28 +170,31 @@ pub fn why(group: &Group) -> String {
     }
     let mut bad = group.members.iter().filter(|member| is_bad(member.state));
     let Some(first) = bad.next().filter(|member| member.state == group.state) else {
-        return printable(group.deciding().map_or("", |says| &says.message)).into_owned();
+        return printable(group.deciding().map_or("", |statement| &statement.message)).into_owned();
     };
-    because_of(group, first, bad.count())
+    member_and_more(group, first, bad.count())
 }
 
-/// What somebody should know of a group that is ready all the same. Only of Rollups, there may be such a thing.
-fn but(group: &Group) -> String {
+/// A Rollup may be Ready while a degradation is held back or a component is not ready. Empty for
+/// Applications.
+fn ready_with_remark(group: &Group) -> String {
     if let Detail::Application { .. } = group.detail {
         return String::new();
     }
-    if let Some(Condition { type_, statement: says, held_until, .. }) = group.remarkable().next() {
-        let is = if held_until.is_some() { String::new() } else { format!("{type_} is {:?}: ", says.status) };
-        return printable(&format!("{is}{}", says.message)).into_owned();
+    if let Some(Condition { type_, statement, held_until, .. }) = group.remarkable().next() {
+        let status = match held_until {
+            Some(_) => String::new(),
+            None => format!("{type_}={}: ", statement.status.name()),
+        };
+        return printable(&format!("{status}{}", statement.message)).into_owned();
     }
     let mut bad = group.members.iter().filter(|member| is_bad(member.state));
-    bad.next().map(|first| because_of(group, first, bad.count())).unwrap_or_default()
+    bad.next().map(|first| member_and_more(group, first, bad.count())).unwrap_or_default()
 }
 
-/// A member, what is said of it, and how many more there are.
-fn because_of(group: &Group, first: &Member, more: usize) -> String {
-    let what = in_full(&first.kind, &first.name, first.stands_for, &group.name.namespace);
-    let mut why = format!("{what}: {}", first.message);
+fn member_and_more(group: &Group, first: &Member, more: usize) -> String {
+    let name = ObjectNames::of_members(group).of_member(first);
+    let mut why = format!("{name}: {}", reason_and_message(first.state, &first.reason, &first.message));
     if more > 0 {
         let _ = write!(why, " (and {more} more)");
     }

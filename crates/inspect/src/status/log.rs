@@ -1,57 +1,51 @@
-//! Groups that are watched: a line for each change.
+//! The log of `bellwether status --watch`: a line for each change.
 
 use std::collections::BTreeMap;
 
-use bellwether_engine::{Group, GroupKind, NamespacedName};
+use bellwether_engine::{Group, GroupKind, NamespacedName, ready};
 use bellwether_model::State;
-use bellwether_terminal::{printable, sign};
+use bellwether_terminal::printable;
 use jiff::Timestamp;
 
-use super::{called, why};
+use super::{after_colon, heading, why};
 
-/// What was last said of each group, where each change is a line.
+/// What was last printed.
 #[derive(Default)]
 pub struct StatusLog {
-    said: BTreeMap<(GroupKind, NamespacedName), (State, String)>,
-    silent: bool,
+    groups: BTreeMap<(GroupKind, NamespacedName), (State, String)>,
+    is_silent: bool,
 }
 
 impl StatusLog {
-    /// A line for each group that is not as it was, and for a cluster that falls silent or speaks again.
-    pub fn changes(&mut self, groups: &[&Group], silent: bool, now: Timestamp) -> Vec<String> {
+    /// A line for each group whose state or count has changed, and for a connection that was lost or
+    /// restored.
+    pub fn changes(&mut self, groups: &[&Group], is_silent: bool, now: Timestamp) -> Vec<String> {
         let time = now.strftime("%H:%M:%S");
         let mut lines = Vec::new();
-        if self.silent != silent {
-            let says = if silent {
-                "the cluster is not heard from any more"
-            } else {
-                "the cluster is heard from again"
-            };
-            lines.push(format!("{time} {says}"));
-            self.silent = silent;
+        if self.is_silent != is_silent {
+            let change = if is_silent { "lost" } else { "restored" };
+            lines.push(format!("{time} connection to the API server {change}"));
+            self.is_silent = is_silent;
         }
-        let mut said = BTreeMap::new();
+        let mut current = BTreeMap::new();
         for group in groups {
             let key = (group.kind.clone(), group.name.clone());
-            let says = (group.state, format!("{}/{} ready", group.counts.ready, group.counts.total));
-            if self.said.get(&key) != Some(&says) {
-                let why = match why(group) {
-                    why if why.is_empty() => why,
-                    why => format!(": {why}"),
-                };
-                let state = format!("{} {}", sign(Some(group.state)), group.state.name());
+            let status = (group.state, ready(group));
+            if self.groups.get(&key) != Some(&status) {
                 lines.push(format!(
-                    "{time} {} {state}, {}{why}",
-                    printable(&called(&group.kind, &group.name)),
-                    says.1
+                    "{time} {}: {}, {} ready{}",
+                    printable(&heading(&group.kind, &group.name)),
+                    group.state.name(),
+                    status.1,
+                    after_colon(&why(group))
                 ));
             }
-            said.insert(key, says);
+            current.insert(key, status);
         }
-        for (kind, name) in self.said.keys().filter(|key| !said.contains_key(key)) {
-            lines.push(format!("{time} {} is gone", printable(&called(kind, name))));
+        for (kind, name) in self.groups.keys().filter(|key| !current.contains_key(key)) {
+            lines.push(format!("{time} {}: deleted", printable(&heading(kind, name))));
         }
-        self.said = said;
+        self.groups = current;
         lines
     }
 }

@@ -1,4 +1,4 @@
-//! How Applications and Rollups are, in words: many of them, or all about one.
+//! The health of Applications and Rollups as text: a list of them, or one in detail.
 
 mod list;
 mod log;
@@ -8,34 +8,67 @@ mod single;
 use std::fmt::Write as _;
 
 use bellwether_engine::{Detail, Group, GroupKind, NamespacedName};
-use bellwether_terminal::printable;
+use bellwether_model::State;
+use bellwether_terminal::{WORST_FIRST, printable};
 
 pub use list::{List, why};
 pub use log::StatusLog;
 pub use rollup::meaning;
-pub use single::{SingleGroup, headline, needs};
+pub use single::{SingleGroup, dependency, headline};
 
-/// What a group is called: as `bellwether status` takes it.
-pub fn title(group: &Group) -> String {
-    called(&group.kind, &group.name)
+/// `Application shop/checkout`, `Rollup platform`, `Application.app.k8s.io blog/web`.
+pub fn heading(kind: &GroupKind, name: &NamespacedName) -> String {
+    if kind.is_own() { format!("{} {name}", kind.kind) } else { format!("{kind} {name}") }
 }
 
-/// The same where the namespace is told beside it.
-fn short_title(group: &Group) -> String {
-    match group.detail {
-        Detail::Application { .. } => group.name.name.to_string(),
-        Detail::Rollup { .. } => title(group),
+/// The group as an argument of `bellwether status`, with `-n` beside it.
+fn argument(group: &Group) -> String {
+    let Group { kind, name, detail, .. } = group;
+    match detail {
+        Detail::Application { .. } if kind.is_own() => name.name.to_string(),
+        Detail::Application { .. } => format!("{}/{}", kind.to_string().to_lowercase(), name.name),
+        Detail::Rollup { .. } => format!("rollup/{}", name.name),
     }
 }
 
-fn called(kind: &GroupKind, name: &NamespacedName) -> String {
-    if kind.is_rollup() { format!("rollup/{}", name.name) } else { name.to_string() }
-}
-
-/// The names of groups, as kubectl takes them, one on a line.
+/// The groups as `kubectl get -o name` prints them.
 pub fn names(groups: &[Group]) -> String {
     groups.iter().fold(String::new(), |mut names, group| {
         let _ = writeln!(names, "{}/{}", group.kind.to_string().to_lowercase(), printable(&group.name.name));
         names
     })
+}
+
+/// How many are in which state, the worst first: `1 Suspended, 3 Ready`. The noun follows the first count:
+/// `1 member Suspended, 3 Ready`.
+pub(crate) fn counts(
+    states: impl IntoIterator<Item = State>,
+    noun: impl Fn(usize) -> &'static str,
+) -> String {
+    let states: Vec<_> = states.into_iter().collect();
+    let mut parts: Vec<String> = Vec::new();
+    for state in WORST_FIRST.iter().flatten() {
+        let count = states.iter().filter(|other| *other == state).count();
+        let noun = if parts.is_empty() { noun(count) } else { "" };
+        match (count, noun) {
+            (0, _) => {}
+            (count, "") => parts.push(format!("{count} {}", state.name())),
+            (count, noun) => parts.push(format!("{count} {noun} {}", state.name())),
+        }
+    }
+    parts.join(", ")
+}
+
+/// `: text`, or nothing if the text is empty.
+pub(crate) fn after_colon(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+/// Commands to run next. Each has a line of its own and is never cut: people copy it.
+pub(crate) fn next_commands(indent: &str, commands: &[String]) -> String {
+    let mut text = format!("{indent}Next:\n");
+    for command in commands {
+        let _ = writeln!(text, "{indent}  {}", printable(command));
+    }
+    text
 }

@@ -1,49 +1,54 @@
-//! What there is to be said of Rollups, and of nothing else.
+//! The parts of `bellwether status` that only Rollups have.
 
 use std::fmt::Write as _;
 
 use bellwether_engine::{Group, ReportedConditions, condition_types};
 use bellwether_terminal::{Screen, first_items, printable, wrap};
 
-/// What the conditions of a Rollup mean together, in a sentence. Of anything else, nothing.
+/// What the conditions of a Rollup mean together. Empty for other groups.
 pub fn meaning(group: &Group, screen: Screen) -> String {
     let Some(meaning) = group.meaning() else { return String::new() };
-    let full_stop = if meaning.ends_with('.') { "" } else { "." };
-    wrap(&printable(&format!("{meaning}{full_stop}")), screen.page()).join("\n") + "\n"
+    wrap(&printable(meaning), screen.page()).join("\n") + "\n"
 }
 
-/// The conditions of a Rollup that are the reason, a paragraph each; a short one, unless somebody wants to see all.
-pub(super) fn because(group: &Group, wide: bool, screen: Screen) -> String {
+/// The conditions of a Rollup that are not at their healthy value, a paragraph each. Messages are shortened
+/// unless `wide`.
+pub(super) fn conditions(group: &Group, wide: bool, screen: Screen) -> String {
     let mut text = String::new();
-    for (is, why) in reasons(group, wide) {
-        for (index, line) in wrap(&printable(&format!("{is} {why}")), screen.page() - 4).iter().enumerate() {
+    for (conditions, why) in merged_conditions(group, wide) {
+        let paragraph = format!("{conditions} {why}");
+        for (index, line) in wrap(&printable(&paragraph), screen.page() - 4).iter().enumerate() {
             let _ = writeln!(text, "{}{line}", if index == 0 { "  " } else { "    " });
         }
     }
     text
 }
 
-/// The conditions that are not as they should be: what they are, and why. Those that say the same say it together.
-/// Whether all that is asked for can be had is told elsewhere.
-fn reasons(group: &Group, wide: bool) -> Vec<(String, String)> {
-    let mut reasons: Vec<(String, String)> = Vec::new();
+/// `Type=Status, …` and `(Reason): message`. Neighbours with the same reason and message share a paragraph.
+/// `Resolved` is printed below the causes instead.
+fn merged_conditions(group: &Group, wide: bool) -> Vec<(String, String)> {
+    let mut merged: Vec<(String, String)> = Vec::new();
     for condition in group.remarkable().filter(|condition| condition.type_ != condition_types::RESOLVED) {
-        let says = &condition.statement;
-        let still = if condition.held_until.is_some() { "still " } else { "" };
-        let is = format!("{} is {still}{:?}", condition.type_, says.status);
-        let message = if wide { says.message.as_ref().into() } else { first_items(&says.message) };
-        let why = format!("({}): {message}", says.reason);
-        match reasons.last_mut() {
-            Some((before, same)) if *same == why => before.extend([", ", &is]),
-            _ => reasons.push((is, why)),
+        let statement = &condition.statement;
+        let status = format!("{}={}", condition.type_, statement.status.name());
+        let message = if wide { statement.message.as_ref().into() } else { first_items(&statement.message) };
+        let why = format!("({}): {message}", statement.reason);
+        match merged.last_mut() {
+            Some((before, same)) if *same == why => before.extend([", ", &status]),
+            _ => merged.push((status, why)),
         }
     }
-    reasons
+    merged
 }
 
-/// What an operator says of a component, in a line.
-pub(super) fn operator(says: ReportedConditions) -> String {
-    let ReportedConditions { available, progressing, degraded, upgradeable } = says;
-    let upgradeable = upgradeable.map(|status| format!(" Upgradeable={status:?}")).unwrap_or_default();
-    format!("Available={available:?} Progressing={progressing:?} Degraded={degraded:?}{upgradeable}")
+/// `Available=True Progressing=False Degraded=False`
+pub(super) fn reported(conditions: ReportedConditions) -> String {
+    let ReportedConditions { available, progressing, degraded, upgradeable } = conditions;
+    let upgradeable = upgradeable.map(|status| format!(" Upgradeable={}", status.name())).unwrap_or_default();
+    format!(
+        "Available={} Progressing={} Degraded={}{upgradeable}",
+        available.name(),
+        progressing.name(),
+        degraded.name()
+    )
 }

@@ -1,12 +1,13 @@
-//! All about one group: a sentence, the causes with their evidence, then the rest.
+//! One group in detail: a heading, the causes with the fields behind them, then the rest.
 
 use std::fmt::Write as _;
 
 use bellwether_api::DependencyStatus;
 use bellwether_engine::{
-    Condition, Detail, Group, Member, NamespacedName, ReportedConditions, StandsFor,
+    Condition, Detail, Group, GroupKind, Member, NamespacedName, ReportedConditions,
     condition_types::{ADOPTED, DEPENDENCY_CYCLE, ERROR, HEALTH_CHECK_VALID, RESOLVED},
     ready,
+    reasons::unreadable,
 };
 use bellwether_health::{Evidence, Source};
 use bellwether_model::{ConditionStatus, State, Value};
@@ -16,48 +17,48 @@ use bellwether_terminal::{
 };
 use jiff::Timestamp;
 
-use super::{rollup, short_title, title};
+use super::{argument, counts, heading, next_commands, rollup};
 use crate::{
     observe::Flags,
-    owner_tree::{Cause, Node, causes, in_full, is_bad},
+    owner_tree::{Cause, Node, ObjectNames, causes, is_bad, reason_and_message},
+    shell::program,
 };
 
-/// One group for a person.
 pub struct SingleGroup<'g> {
     pub group: &'g Group,
-    pub family: &'g [Node],
-    /// Whether all members are listed.
+    pub tree: &'g [Node],
+    /// List all members.
     pub all: bool,
     pub wide: bool,
     pub now: Timestamp,
-    /// How to look at the same place once more.
     pub flags: Flags,
+    /// A sentence for each kind that the user may not list.
+    pub forbidden: &'g [String],
 }
 
-/// So many causes a person can be expected to read.
-const MOST_CAUSES: usize = 5;
+const MAX_CAUSES: usize = 5;
 
-/// So many fields show what a verdict rests on.
-const MOST_FIELDS: usize = 3;
+/// Of each cause.
+const MAX_FIELDS: usize = 3;
 
-/// How far the lines of a cause are indented.
+/// Of the lines below a cause.
 const INDENT: &str = "       ";
 
 impl SingleGroup<'_> {
-    /// The page. Whoever knows tells on which fields the verdict on an object rests.
+    /// `evidence` returns the fields that the verdict on an object is based on.
     pub fn print(&self, screen: Screen, evidence: &dyn Fn(&Node) -> Vec<Evidence>) -> String {
         let mut text = headline(self.group, self.now, screen);
         text.push_str(&rollup::meaning(self.group, screen));
         text.push('\n');
-        let because = rollup::because(self.group, self.wide, screen);
-        if !because.is_empty() {
-            let _ = writeln!(text, "{because}");
+        let conditions = rollup::conditions(self.group, self.wide, screen);
+        if !conditions.is_empty() {
+            let _ = writeln!(text, "{conditions}");
         }
-        let causes = causes(self.family);
-        text.push_str(&self.causes(&causes, MOST_CAUSES, screen, evidence));
-        if causes.len() > MOST_CAUSES {
-            let hint = if self.all { "" } else { " (--all lists all members)" };
-            let _ = writeln!(text, "     and {} more{hint}", causes.len() - MOST_CAUSES);
+        let causes = causes(self.tree);
+        text.push_str(&self.causes(&causes, MAX_CAUSES, screen, evidence));
+        if causes.len() > MAX_CAUSES {
+            let hint = if self.all { "" } else { " (use --all to list all members)" };
+            let _ = writeln!(text, "     and {} more{hint}", causes.len() - MAX_CAUSES);
         }
         if !causes.is_empty() {
             text.push('\n');
@@ -72,21 +73,30 @@ impl SingleGroup<'_> {
                 text.push('\n');
             }
         }
-        self.next(&mut text, causes.first(), screen);
+        if let Some(first) = causes.first() {
+            text.push_str(&next_commands("  ", &self.next(first.node, evidence)));
+        }
         text
     }
 
-    /// The first so many of what is wrong, each with what it rests on.
+    /// The first `max` causes.
     pub fn causes(
         &self,
         causes: &[Cause<'_>],
-        most: usize,
+        max: usize,
         screen: Screen,
         evidence: &dyn Fn(&Node) -> Vec<Evidence>,
     ) -> String {
+        let names = ObjectNames::of_nodes(self.group, self.tree);
         let mut text = String::new();
-        for (index, cause) in causes.iter().take(most).enumerate() {
-            self.cause(&mut text, index + 1, cause, screen, evidence);
+        for (index, cause) in causes.iter().take(max).enumerate() {
+            self.cause(&mut text, index + 1, cause, &names, screen);
+            let fields = relevant_fields(cause.node, &evidence(cause.node));
+            let rule =
+                cause.node.rule.as_ref().filter(|rule| rule.source != Source::None && !fields.is_empty());
+            for line in rule.map(|rule| format!("rule {}", rule_name(rule))).iter().chain(&fields) {
+                push_cut(&mut text, line, screen);
+            }
         }
         text
     }
@@ -96,116 +106,100 @@ impl SingleGroup<'_> {
         text: &mut String,
         number: usize,
         cause: &Cause<'_>,
+        names: &ObjectNames<'_>,
         screen: Screen,
-        evidence: &dyn Fn(&Node) -> Vec<Evidence>,
     ) {
         let node = cause.node;
         let more = if cause.more > 0 { format!(" (and {} more)", cause.more) } else { String::new() };
-        let long = node.since.map(|since| format!(" for {}", how_long(since, self.now))).unwrap_or_default();
+        let duration =
+            node.since.map(|since| format!(" for {}", how_long(since, self.now))).unwrap_or_default();
         let state = format!("{} {}", sign(Some(node.state)), node.state.name());
-        let home = &self.group.name.namespace;
-        let what = printable(&in_full(&node.kind, &node.name, node.stands_for, home)).into_owned();
-        let (reason, mut message) =
-            (printable(&node.reason).into_owned(), printable(&node.message).into_owned());
-        let beside = 2 + columns(&state) + columns(&long);
-        // Names may be longer than a screen is wide; the state must be seen all the same.
-        let head = format!("  {number}  {what}{more}");
-        let head =
-            screen.width.map_or(head.clone(), |width| cut(&head, width.saturating_sub(beside)).into_owned());
-        let room = screen.width.map_or(usize::MAX, |width| width.saturating_sub(columns(&head) + beside));
-        let reason = if 2 + columns(&reason) <= room {
-            format!("  {reason}")
-        } else {
-            message = format!("{reason}: {message}");
-            String::new()
-        };
-        let _ = writeln!(text, "{head}  {}{long}{reason}", screen.paint(&state, style(Some(node.state))));
-        for line in wrap(&message, screen.page() - INDENT.len()) {
+        let head = format!("  {number}  {}{more}", printable(&names.of_node(node)));
+        // A name may be longer than the screen is wide. The state must be visible nevertheless.
+        let room = screen.width.map(|width| width.saturating_sub(2 + columns(&state) + columns(&duration)));
+        let head = room.map_or(head.clone(), |room| cut(&head, room).into_owned());
+        let _ = writeln!(text, "{head}  {}{duration}", screen.paint(&state, style(Some(node.state))));
+        for line in wrap(&printable(&node.why()), screen.page() - INDENT.len()) {
             let _ = writeln!(text, "{INDENT}{line}");
         }
-        let mut facts = Vec::new();
-        if let Some(blocks) = cause.blocks {
-            let what = in_full(&blocks.kind, &blocks.name, blocks.stands_for, home);
-            facts.push(format!("blocks {what}: {}", blocks.message));
+        if let Some(blocked) = cause.blocks {
+            push_cut(text, &format!("blocks {}: {}", names.of_node(blocked), blocked.why()), screen);
         }
-        facts.extend(cause.blocks.unwrap_or(node).operator.map(rollup::operator));
-        if let Some(rule) = &node.rule
-            && rule.source != Source::None
-        {
-            facts.push(format!("rule {}/{}", format!("{:?}", rule.source).to_lowercase(), rule.id));
-        }
-        if !facts.is_empty() {
-            line(text, &facts.join(" · "), screen);
-        }
-        for field in told(node, &evidence(node)) {
-            line(text, &field, screen);
+        if let Some(conditions) = cause.blocks.unwrap_or(node).operator {
+            push_cut(text, &rollup::reported(conditions), screen);
         }
     }
 
-    /// What is to be said besides.
+    /// Conditions other than those that decide, members that are ready, and dependencies.
     fn remarks(&self, text: &mut String, screen: Screen) {
         let group = self.group;
-        for Condition { type_, statement: says, .. } in &group.conditions {
+        for Condition { type_, statement, .. } in &group.conditions {
             let is_remarkable = match *type_ {
-                RESOLVED | HEALTH_CHECK_VALID | ADOPTED => says.status != ConditionStatus::True,
-                DEPENDENCY_CYCLE | ERROR => says.status == ConditionStatus::True,
+                RESOLVED | HEALTH_CHECK_VALID | ADOPTED => statement.status != ConditionStatus::True,
+                DEPENDENCY_CYCLE | ERROR => statement.status == ConditionStatus::True,
                 _ => false,
             };
             if is_remarkable {
-                let message =
-                    if self.wide { says.message.as_ref().into() } else { first_items(&says.message) };
-                let remark = format!("{type_} is {:?}: {message}", says.status);
+                // The message of the condition names the rights of the controller. Here, those of the user
+                // are missing.
+                let is_forbidden = &*statement.reason == unreadable::FORBIDDEN && !self.forbidden.is_empty();
+                let message = match (is_forbidden, self.wide) {
+                    (true, _) => self.forbidden.join("; ").into(),
+                    (false, true) => statement.message.as_ref().into(),
+                    (false, false) => first_items(&statement.message),
+                };
+                let remark = format!("{type_}={} ({}): {message}", statement.status.name(), statement.reason);
                 for line in wrap(&printable(&remark), screen.page() - 2) {
                     let _ = writeln!(text, "  {line}");
                 }
             }
         }
-        let fine = group.members.iter().filter(|member| !is_bad(member.state)).count();
-        let mut remarks = Vec::new();
-        if fine > 0 && fine < group.members.len() {
-            let (members, are) = (members(group, fine), if fine == 1 { "is" } else { "are" });
-            let hint = if self.all { "" } else { " (--all lists them)" };
-            remarks.push(format!("{fine} {members} {are} fine{hint}."));
-        } else if fine > 0 && !self.all && group.state == State::Ready {
-            remarks.push(format!("{} ready (--all lists them).", ready(group)));
+        let healthy = || group.members.iter().map(|member| member.state).filter(|state| !is_bad(*state));
+        let count = healthy().count();
+        let has_causes = count < group.members.len();
+        if count > 0 && (has_causes || !self.all) {
+            let hint = match (self.all, count) {
+                (true, _) => "",
+                (false, 1) => " (use --all to list it)",
+                (false, _) => " (use --all to list them)",
+            };
+            let states = counts(healthy(), |count| members(group, count, has_causes));
+            let _ = writeln!(text, "  {states}{hint}");
         }
-        remarks.extend(group.dependencies().iter().map(needs));
-        if !remarks.is_empty() {
-            let _ = writeln!(text, "  {}", remarks.join(" "));
+        for line in group.dependencies().iter().map(dependency) {
+            let _ = writeln!(text, "  {line}");
         }
     }
 
     fn members(&self, screen: Screen) -> String {
         let mut headers = match self.group.detail {
             Detail::Application { .. } => vec!["MEMBER", "STATE", "FOR", "PROGRESS"],
-            // Components are judged by what their operators say, and nobody says how far along they are.
+            // Operators report no progress in percent.
             Detail::Rollup { .. } => {
                 vec!["COMPONENT", "STATE", "FOR", "AVAILABLE", "PROGRESSING", "DEGRADED", "UPGRADEABLE"]
             }
         };
         headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
         headers.push("WHY");
+        let names = ObjectNames::of_members(self.group);
         let mut table = Table::new(headers);
         for member in &self.group.members {
-            table.push(self.member(member, screen), Vec::new());
+            table.push(self.member(member, &names, screen), Vec::new());
         }
         table.print(screen)
     }
 
-    fn member(&self, member: &Member, screen: Screen) -> Vec<Cell> {
+    fn member(&self, member: &Member, names: &ObjectNames<'_>, screen: Screen) -> Vec<Cell> {
         let state = Some(member.state);
         let text = |text: &str| Cell::from(printable(text).into_owned());
         let mut cells = vec![
-            text(&match member.operator {
-                Some(_) => in_full(&member.kind, &member.name, member.stands_for, ""),
-                None => format!("{}/{}", member.kind.kind, member.name.name),
-            }),
+            text(&names.of_member(member)),
             Cell::styled(format!("{} {}", sign(state), member.state.name()), style(state)),
             member.since.map(|since| how_long(since, self.now)).unwrap_or_default().into(),
         ];
+        let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
         if let Some(ReportedConditions { available, progressing, degraded, upgradeable }) = member.operator {
-            // A narrow screen needs its room for the reasons: a column without anything in it is left out.
-            let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
+            // On a narrow screen, the reasons need the room. A table leaves out a column without content.
             let statuses = [Some(available), Some(progressing), Some(degraded), upgradeable];
             let statuses = statuses.map(|status| status.filter(|_| has_room));
             cells.extend(statuses.map(|status| text(status.map_or("", ConditionStatus::name))));
@@ -215,63 +209,99 @@ impl SingleGroup<'_> {
         }
         if self.wide {
             cells.push(text(&member.reason));
-            let rule = member.rule.as_ref();
-            let rule =
-                rule.map(|rule| format!("{}/{}", format!("{:?}", rule.source).to_lowercase(), rule.id));
-            cells.push(text(&rule.unwrap_or_default()));
+            cells.push(text(&member.rule.as_ref().map(rule_name).unwrap_or_default()));
         }
-        cells.push(text(&member.message));
+        // With `wide`, the reason has a column of its own.
+        let why = if self.wide {
+            member.message.as_str().into()
+        } else {
+            reason_and_message(member.state, &member.reason, &member.message)
+        };
+        cells.push(text(&why));
         cells
     }
 
-    /// Where to look next.
-    fn next(&self, text: &mut String, first: Option<&Cause<'_>>, screen: Screen) {
-        let Some(Cause { node, .. }) = first else { return };
-        let in_namespace = |name: &NamespacedName| match &*name.namespace {
-            "" => String::new(),
-            namespace => format!(" -n {namespace}"),
+    /// Commands that show more of the first cause.
+    fn next(&self, node: &Node, evidence: &dyn Fn(&Node) -> Vec<Evidence>) -> Vec<String> {
+        let group = argument(self.group);
+        let namespace = namespace_flag(&self.group.name);
+        let mut commands = vec![format!("{} tree {group}{namespace}{}", program(), self.flags.own)];
+        // An object of a kind that the user may not list cannot be described, either.
+        let is_unreadable = unreadable::ALL.iter().any(|reason| reason.name == node.reason);
+        let Some(flags) = self.flags.kubectl.as_ref().filter(|_| node.exists && !is_unreadable) else {
+            return commands;
         };
-        let name = &self.group.name;
-        let called = short_title(self.group);
-        let mut next = vec![format!("bellwether tree {called}{}{}", in_namespace(name), self.flags.own)];
-        let is_there = node.state != State::Missing && node.stands_for == StandsFor::Object;
-        if let Some(flags) = self.flags.kubectl.as_ref().filter(|_| is_there) {
-            let kind = &node.kind;
-            let is_known = ["", "apps", "batch"].contains(&&*kind.group);
-            let kind = if is_known { kind.kind.to_lowercase() } else { kind.to_string().to_lowercase() };
-            let (object, place) = (&node.name.name, in_namespace(&node.name));
-            next.push(format!("kubectl{place} describe {kind} {object}{flags}"));
-        }
-        let next = printable(&format!("Next: {}", next.join(" · "))).into_owned();
-        for line in wrap(&next, screen.page().max(columns("Next: ")) - 2) {
-            let _ = writeln!(text, "  {line}");
-        }
+        let (object, namespace) = (&node.name.name, namespace_flag(&node.name));
+        commands.push(match crash_looping_container(node, evidence) {
+            Some(container) => format!("kubectl logs {object} -c {container} --previous{namespace}{flags}"),
+            None => format!("kubectl describe {}{namespace}{flags}", kubectl_argument(node)),
+        });
+        commands
     }
 }
 
-/// What is known of an Application that another one needs, in a sentence.
-pub fn needs(dependency: &DependencyStatus) -> String {
-    let how = match (dependency.installed, dependency.ready) {
-        (false, _) => "not there",
+/// `builtin/Pod`
+fn rule_name(rule: &bellwether_health::Rule) -> String {
+    format!("{}/{}", format!("{:?}", rule.source).to_lowercase(), rule.id)
+}
+
+pub(super) fn namespace_flag(name: &NamespacedName) -> String {
+    match &*name.namespace {
+        "" => String::new(),
+        namespace => format!(" -n {namespace}"),
+    }
+}
+
+/// `pod/web-0`, `database.acme.io/main`. Only resources of Kubernetes are unambiguous without their API
+/// group.
+fn kubectl_argument(node: &Node) -> String {
+    let kind = if ["", "apps", "batch"].contains(&&*node.kind.group) {
+        node.kind.kind.to_lowercase()
+    } else {
+        node.kind.to_string().to_lowercase()
+    };
+    format!("{kind}/{}", node.name.name)
+}
+
+/// The container of a Pod whose status has CrashLoopBackOff, by the path of that field.
+fn crash_looping_container(node: &Node, evidence: &dyn Fn(&Node) -> Vec<Evidence>) -> Option<String> {
+    const REASON: &str = "CrashLoopBackOff";
+    if node.kind != GroupKind::pod() || !node.reason.contains(REASON) {
+        return None;
+    }
+    let fields = evidence(node);
+    let mut is_crashing =
+        fields.iter().filter(|field| field.value.as_ref().and_then(Value::as_text) == Some(REASON));
+    is_crashing.find_map(|field| {
+        let lists = ["status.containerStatuses[", "status.initContainerStatuses["];
+        let rest = lists.iter().find_map(|list| field.path.strip_prefix(list))?;
+        rest.split_once(']').map(|(container, _)| container.to_owned())
+    })
+}
+
+/// `Dependency mysql: not ready`
+pub fn dependency(dependency: &DependencyStatus) -> String {
+    let status = match (dependency.installed, dependency.ready) {
+        (false, _) => "not found",
         (true, ConditionStatus::True) => "ready",
         (true, ConditionStatus::False) => "not ready",
         (true, ConditionStatus::Unknown) => "unknown",
     };
-    format!("Needs {}: {how}.", printable(&dependency.name))
+    format!("Dependency {}: {status}", printable(&dependency.name))
 }
 
-fn line(text: &mut String, line: &str, screen: Screen) {
+fn push_cut(text: &mut String, line: &str, screen: Screen) {
     let line = format!("{INDENT}{}", printable(line));
     let _ = writeln!(text, "{}", screen.width.map_or(line.as_str().into(), |width| cut(&line, width)));
 }
 
-/// The fields that show best what a verdict rests on: those whose values its words speak of, then those of the status.
-fn told(node: &Node, evidence: &[Evidence]) -> Vec<String> {
-    let is_spoken_of = |text: &str| !text.is_empty() && (node.reason == text || node.message.contains(text));
+/// The fields that best support a verdict, as `path = value`: those whose value its reason or message
+/// contains, then those of the status.
+fn relevant_fields(node: &Node, evidence: &[Evidence]) -> Vec<String> {
+    let is_quoted = |text: &str| !text.is_empty() && (node.reason == text || node.message.contains(text));
     let mut fields = Vec::new();
-    for field in evidence.iter().filter(|field| !field.path.starts_with("metadata")) {
+    for field in evidence.iter().filter(|field| !repeats_other_output(&field.path)) {
         let (value, text) = match &field.value {
-            // A condition: whether it is so, and why.
             Some(condition @ Value::Map(_)) => {
                 let text = |name: &str| condition.get(name).and_then(Value::as_text);
                 let (Some(status), reason) = (text("status"), text("reason").unwrap_or_default()) else {
@@ -286,68 +316,56 @@ fn told(node: &Node, evidence: &[Evidence]) -> Vec<String> {
             Some(Value::Null | Value::List(_)) | None => continue,
         };
         fields.push((
-            !is_spoken_of(text),
+            !is_quoted(text),
             !field.path.starts_with("status"),
             format!("{} = {value}", field.path),
         ));
     }
-    fields.sort_by_key(|(silent, elsewhere, _)| (*silent, *elsewhere));
-    fields.into_iter().take(MOST_FIELDS).map(|(_, _, text)| text).collect()
+    fields.sort_by_key(|(is_unquoted, is_elsewhere, _)| (*is_unquoted, *is_elsewhere));
+    fields.into_iter().take(MAX_FIELDS).map(|(_, _, text)| text).collect()
 }
 
-/// What the members of a group are called.
-fn members(group: &Group, count: usize) -> &'static str {
-    match (&group.detail, count) {
-        (Detail::Application { .. }, 1) => "member",
-        (Detail::Application { .. }, _) => "members",
-        (Detail::Rollup { .. }, 1) => "component",
-        (Detail::Rollup { .. }, _) => "components",
+/// Metadata is in the name, a message in the lines above, and the name of a list entry in its path.
+fn repeats_other_output(path: &str) -> bool {
+    path.starts_with("metadata") || path.ends_with(".message") || path.ends_with("].name")
+}
+
+/// What to call so many members of a group.
+fn members(group: &Group, count: usize, more: bool) -> &'static str {
+    match (&group.detail, count, more) {
+        (Detail::Application { .. }, 1, false) => "member",
+        (Detail::Application { .. }, 1, true) => "more member",
+        (Detail::Application { .. }, _, false) => "members",
+        (Detail::Application { .. }, _, true) => "more members",
+        (Detail::Rollup { .. }, 1, false) => "component",
+        (Detail::Rollup { .. }, 1, true) => "more component",
+        (Detail::Rollup { .. }, _, false) => "components",
+        (Detail::Rollup { .. }, _, true) => "more components",
     }
 }
 
-/// How a group is, in a sentence.
+/// `Application shop/checkout: Failed for 2m (since 2026-11-14 11:58 UTC), 2/5 ready`
 pub fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
-    let (is, has_been) = match group.state {
-        State::Failed => ("is failing", "has been failing"),
-        State::Missing => ("is incomplete", "has been incomplete"),
-        State::InProgress => ("is on its way", "has been on its way"),
-        State::Unknown => ("cannot be judged", "has not been judged"),
-        State::Terminating => ("is being deleted", "is being deleted"),
-        State::Suspended => ("is suspended", "has been suspended"),
-        State::Ready => ("is ready", "has been ready"),
-    };
-    let is = match group.since {
+    let since = match group.since {
+        // Of a group that is being deleted, `since` is not when the deletion began.
         Some(since) if group.state != State::Terminating => {
             let minute = since.strftime("%Y-%m-%d %H:%M");
-            format!("{has_been} for {} (since {minute} UTC)", how_long(since, now))
+            format!(" for {} (since {minute} UTC)", how_long(since, now))
         }
-        _ => is.to_owned(),
+        _ => String::new(),
     };
-    let bad = group.members.iter().filter(|member| is_bad(member.state)).count();
-    let total = group.members.len();
-    let ready = group.members.iter().filter(|member| member.state == State::Ready).count();
-    let tail = match (group.state, total) {
-        (State::Ready, 0) => String::new(),
-        // What is held back for a while, or suspended, keeps nothing from being ready.
-        (State::Ready, total) if ready < total => {
-            let are = if total - ready == 1 { "is" } else { "are" };
-            format!(", but {} of {total} {} {are} not.", total - ready, members(group, total))
-        }
-        (State::Ready, 1) => format!(": its one {} is.", members(group, 1)),
-        (State::Ready, total) => format!(": all {total} {} are.", members(group, total)),
-        // A kind that cannot be read, or a health check, is no member.
-        _ if bad == 0 => {
-            format!(": {}.", group.deciding().map_or("", |says| &says.message).trim_end_matches('.'))
-        }
-        (_, 1) => format!(": its one {} is not ready.", members(group, 1)),
-        _ => {
-            let are = if bad == 1 { "is" } else { "are" };
-            format!(": {bad} of {total} {} {are} not ready.", members(group, total))
-        }
+    let message = group.deciding().map_or("", |statement| &statement.message).trim_end_matches('.');
+    let has_causes = group.members.iter().any(|member| is_bad(member.state));
+    let rest = match group.state {
+        State::Ready if group.members.is_empty() => String::new(),
+        _ if group.members.is_empty() => format!(": no {}: {message}", members(group, 0, false)),
+        State::Ready => format!(", {} ready", ready(group)),
+        _ if has_causes => format!(", {} ready", ready(group)),
+        // A kind that cannot be read or a health check decides.
+        _ => format!(", {} ready: {message}", ready(group)),
     };
-    let tail = if tail.is_empty() { ".".to_owned() } else { tail };
-    // Each word has its colour, so that each line has.
-    let is: Vec<_> = is.split(' ').map(|word| screen.paint(word, style(Some(group.state)))).collect();
-    let text = format!("{} {}{}", printable(&title(group)), is.join(" "), printable(&tail));
+    let state = screen.paint(group.state.name(), style(Some(group.state)));
+    let heading = heading(&group.kind, &group.name);
+    let text = format!("{}: {state}{}", printable(&heading), printable(&format!("{since}{rest}")));
     wrap(&text, screen.width.unwrap_or(usize::MAX)).join("\n") + "\n"
 }

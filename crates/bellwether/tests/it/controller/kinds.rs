@@ -96,10 +96,7 @@ async fn rights_for_one_kind() -> Result<()> {
     let forbidden = |status: &Value| condition(status, "Resolved")["reason"] == "Forbidden";
     let status = story.status("shop", "Services may not be read", forbidden).await?;
     let message = text(&condition(&status, "Resolved")["message"]);
-    assert_eq!(
-        message,
-        "Service: forbidden; grant get, list and watch on services"
-    );
+    assert_eq!(message, "Service: forbidden; grant get, list and watch on services");
     assert_eq!(condition(&status, "Ready")["reason"], "ComponentsUnknown");
     assert_eq!(status["objectCounts"]["ready"], 1);
     story.owners_are("configmap/settings", &["shop"]).await?;

@@ -293,11 +293,7 @@ async fn bad_specs() -> Result<()> {
     }
     let both = "{group: cdi.kubevirt.io, kind: CDI, name: cdi, selector: {matchLabels: {a: b}}}";
     let refused = stage.kubectl.run_with_input(&["apply", "-f", "-"], &umbrella(both, "")).await?;
-    assert!(
-        refused.stderr.contains("set exactly one of name and selector"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.stderr.contains("set exactly one of name and selector"), "{}", refused.stderr);
     stage.apply(&umbrella(disks, "")).await?;
     stage.is_so("all is well again", |status| condition(status, "Resolved")["status"] == "True").await?;
     stage.becomes(GOOD).await?;

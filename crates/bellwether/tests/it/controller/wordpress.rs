@@ -72,7 +72,10 @@ async fn in_any_order(#[case] order: &[usize]) -> Result<()> {
         story.apply(&all[*index]).await?;
     }
     let message = story.ready_is("wordpress", "ComponentsNotReady").await?;
-    assert!(message.contains("Service/wordpress-webserver-svc: load balancer has no external address"), "{message}");
+    assert!(
+        message.contains("Service/wordpress-webserver-svc: load balancer has no external address"),
+        "{message}"
+    );
     give_address(&story, "service/wordpress-webserver-svc").await?;
 
     // Tools wait for it with what they have.

@@ -1,4 +1,4 @@
-//! The commands about Rollups, from files.
+//! `status`, `tree`, `wait`, `whose` and `explain` for Rollups from files.
 
 use insta::assert_snapshot;
 use rstest::rstest;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::on;
 use crate::{NOW, Run, bellwether, terminal::on_a_terminal};
 
-/// The command among the operators of these tests, and at their time.
+/// The command on the directory `operators`, at [`NOW`].
 fn operators(arguments: &[&str]) -> std::process::Command {
     let mut command = bellwether(arguments);
     command
@@ -17,7 +17,7 @@ fn operators(arguments: &[&str]) -> std::process::Command {
 }
 
 #[expect(clippy::expect_used, reason = "cargo builds the binary before it runs these tests")]
-fn told(arguments: &[&str]) -> Run {
+fn run(arguments: &[&str]) -> Run {
     operators(arguments).output().expect("the binary runs").into()
 }
 
@@ -25,7 +25,7 @@ fn name(arguments: &[&str]) -> String {
     arguments.join("_").replace('/', "_")
 }
 
-/// They are in no namespace, so that they are told of in each.
+/// Rollups are cluster-scoped, so that they are listed for each namespace.
 #[rstest]
 #[case::table(&["status"])]
 #[case::wide(&["status", "-o", "wide"])]
@@ -34,7 +34,7 @@ fn name(arguments: &[&str]) -> String {
 #[case::of_a_namespace_without_applications(&["status", "-n", "nowhere"])]
 #[case::of_a_type(&["status", "--type", "web"])]
 fn status_of_all(#[case] arguments: &[&str]) {
-    assert_snapshot!(name(arguments), told(arguments));
+    assert_snapshot!(name(arguments), run(arguments));
 }
 
 #[rstest]
@@ -48,15 +48,14 @@ fn status_of_all(#[case] arguments: &[&str]) {
 #[case::nothing_selected(&["status", "bwru/edge"])]
 #[case::nothing_selected_yaml(&["status", "edge", "-o", "yaml"])]
 #[case::an_application_of_the_name(&["status", "application/platform"])]
-#[case::of_two(&["status", "platform"])]
+#[case::ambiguous(&["status", "platform"])]
 #[case::in_a_namespace(&["status", "disks/platform"])]
-#[case::absent(&["status", "rollups.bellwether.dev/nobody"])]
-#[case::neither(&["status", "nobody"])]
+#[case::not_found(&["status", "rollups.bellwether.dev/nosuch"])]
+#[case::neither(&["status", "nosuch"])]
 fn status_of_one(#[case] arguments: &[&str]) {
-    assert_snapshot!(name(arguments), told(arguments));
+    assert_snapshot!(name(arguments), run(arguments));
 }
 
-/// The states of the example, which its README has one look at.
 #[rstest]
 #[case::healthy("healthy", Some(0))]
 #[case::upgrading("upgrading", Some(1))]
@@ -65,9 +64,9 @@ fn the_hyperconverged_example(#[case] state: &str, #[case] code: Option<i32>) {
     let file = format!("states/{state}.yaml");
     let mut command = bellwether(&["status", "hyperconverged", "--now", NOW, "--from", &file]);
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hyperconverged"));
-    let told: Run = command.output().expect("the binary runs").into();
-    assert_eq!(told.code, code, "{told}");
-    assert_snapshot!(format!("the_hyperconverged_example_{state}"), told);
+    let run: Run = command.output().expect("the binary runs").into();
+    assert_eq!(run.code, code, "{run}");
+    assert_snapshot!(format!("the_hyperconverged_example_{state}"), run);
 }
 
 #[rstest]
@@ -78,7 +77,7 @@ fn the_hyperconverged_example(#[case] state: &str, #[case] code: Option<i32>) {
 #[case::nothing_selected(&["tree", "edge", "--all"])]
 #[case::missing(&["tree", "spare"])]
 fn trees(#[case] arguments: &[&str]) {
-    assert_snapshot!(name(arguments), told(arguments));
+    assert_snapshot!(name(arguments), run(arguments));
 }
 
 #[rstest]
@@ -86,34 +85,33 @@ fn trees(#[case] arguments: &[&str]) {
 #[case::ready(&["wait", "fabrics"])]
 #[case::missing(&["wait", "spare"])]
 #[case::nothing_selected(&["wait", "edge"])]
-#[case::what_they_do_not_say(&["wait", "fabrics", "--for", "settled"])]
+#[case::unknown_condition(&["wait", "fabrics", "--for", "settled"])]
 fn wait(#[case] arguments: &[&str]) {
-    assert_snapshot!(name(arguments), told(arguments));
+    assert_snapshot!(name(arguments), run(arguments));
 }
 
 #[rstest]
 #[case::named(&["whose", "diskpool/pool"])]
 #[case::named_and_selected(&["whose", "fabric/fabric"])]
-#[case::below_one_that_is_named(&["whose", "pod/disk-server-6b9f-q7w"])]
-#[case::below_one_of_the_cluster(&["whose", "ds/fabric-agent"])]
+#[case::via_a_named_component(&["whose", "pod/disk-server-6b9f-q7w"])]
+#[case::via_a_cluster_scoped_component(&["whose", "ds/fabric-agent"])]
 #[case::json(&["whose", "ds/fabric-agent", "-o", "json"])]
-#[case::of_an_application(&["whose", "svc/console"])]
-#[case::of_nobody(&["whose", "rollup/platform"])]
+#[case::member_of_an_application(&["whose", "svc/console"])]
+#[case::not_a_member(&["whose", "rollup/platform"])]
 fn whose(#[case] arguments: &[&str]) {
-    assert_snapshot!(name(arguments), told(arguments));
+    assert_snapshot!(name(arguments), run(arguments));
 }
 
 #[rstest]
 #[case::a_rollup(&["explain", "rollup/fabrics"])]
 #[case::a_component(&["explain", "diskpool/pool"])]
 fn explain(#[case] arguments: &[&str]) {
-    assert_snapshot!(name(arguments), told(arguments));
+    assert_snapshot!(name(arguments), run(arguments));
 }
 
-/// Programs find each where it was, and Rollups beside.
 #[test]
-fn applications_and_rollups_are_apart_for_programs() {
-    let all = serde_json::from_str::<Value>(&told(&["status", "-o", "json"]).stdout).expect("JSON");
+fn json_has_applications_and_rollups_apart() {
+    let all = serde_json::from_str::<Value>(&run(&["status", "-o", "json"]).stdout).expect("JSON");
     let names = |of: &str| -> Vec<_> {
         all[of].as_array().into_iter().flatten().map(|it| it["name"].clone()).collect()
     };
@@ -122,23 +120,24 @@ fn applications_and_rollups_are_apart_for_programs() {
     let edge = &all["rollups"][0];
     assert_eq!(edge["objects"][0]["selector"], "site=edge");
     assert_eq!((&edge["namespace"], &edge["objects"][0]["name"]), (&Value::Null, &Value::Null));
-    assert_eq!(all["types"].as_array().map(Vec::len), Some(1), "types are of Applications: {all:#}");
+    assert_eq!(all["types"].as_array().map(Vec::len), Some(1), "only Applications have types: {all:#}");
 }
 
 #[rstest]
 #[case(60)]
 #[case(80)]
 #[case(130)]
-fn they_fit_on_a_screen(#[case] columns: u16) {
+fn lines_fit_on_a_screen(#[case] columns: u16) {
     let is_narrow = |line: &str| line.chars().count() <= usize::from(columns);
     let tree = on_a_terminal(operators(&["tree", "rollup/platform"]).env("NO_COLOR", "1"), columns).stdout;
     assert!(tree.lines().all(is_narrow), "{tree}");
     let one = on_a_terminal(operators(&["status", "rollup/platform"]).env("NO_COLOR", "1"), columns).stdout;
     let (_, causes) = one.split_once("\n\n").unwrap_or_default();
+    let (causes, _) = causes.split_once("  Next:\n").unwrap_or((causes, ""));
     assert!(!causes.is_empty() && causes.lines().all(is_narrow), "{one}");
 }
 
-/// A Rollup over one object of a kind that nothing but these files tells of.
+/// A Rollup with one component of a kind without a CRD.
 fn over(component: &str, object: &str) -> String {
     format!(
         "apiVersion: bellwether.dev/v1alpha1\nkind: Rollup\nmetadata: {{name: all}}\nspec: {{components: [{component}]}}\n\
@@ -148,20 +147,20 @@ fn over(component: &str, object: &str) -> String {
     )
 }
 
-/// Where no definition says whether a kind is in namespaces, what is written of it does.
+/// Without a CRD, the manifests show whether a kind is namespaced.
 #[rstest]
-#[case::of_the_cluster("{group: acme.io, kind: Gizmo, name: a}", "metadata: {name: a}", Some(0))]
+#[case::cluster_scoped("{group: acme.io, kind: Gizmo, name: a}", "metadata: {name: a}", Some(0))]
 #[case::in_a_namespace(
     "{group: acme.io, kind: Gizmo, name: a, namespace: one}",
     "metadata: {name: a, namespace: one}",
     Some(0)
 )]
-#[case::in_the_default_one(
+#[case::in_the_default_namespace(
     "{group: acme.io, kind: Gizmo, name: a, namespace: default}",
     "metadata: {name: a}",
     Some(0)
 )]
-#[case::kept_by_a_server(
+#[case::stored_by_an_api_server(
     "{group: acme.io, kind: Gizmo, name: a, namespace: default}",
     "metadata: {name: a, uid: u}",
     Some(1)
@@ -171,18 +170,14 @@ fn over(component: &str, object: &str) -> String {
     "metadata: {name: a, namespace: one}",
     Some(1)
 )]
-fn namespaces_are_told_by_what_is_written(
-    #[case] component: &str,
-    #[case] object: &str,
-    #[case] code: Option<i32>,
-) {
+fn namespaced_kinds_are_inferred(#[case] component: &str, #[case] object: &str, #[case] code: Option<i32>) {
     let run = on(&over(component, object), &["status", "all"]);
     assert_eq!(run.code, code, "{run}");
 }
 
-/// The inner one says that it is fine, as somebody wrote long ago. It is not.
+/// The stored status of the inner Rollup is healthy and stale.
 #[test]
-fn a_rollup_of_rollups_does_not_believe_what_was_written_long_ago() {
+fn a_rollup_of_rollups_ignores_their_stored_status() {
     let objects = "
 apiVersion: bellwether.dev/v1alpha1
 kind: Rollup
@@ -213,16 +208,16 @@ status:
         assert!(run.stdout.contains(&format!("{name}  ✗ Failed")), "{run}");
     }
     let one = on(objects, &["status", "inner", "--all"]);
-    assert!(one.stdout.contains("a cog \u{fffd}[31mis jammed"), "nothing plays tricks: {one}");
+    assert!(one.stdout.contains("a cog \u{fffd}[31mis jammed"), "escape sequences are replaced: {one}");
     assert!(!one.stdout.contains('\u{1b}'), "{one}");
 }
 
 #[test]
-fn a_rollup_that_makes_no_sense_is_not_passed_over() {
+fn an_invalid_rollup_is_an_error() {
     let run = on(
         "{apiVersion: bellwether.dev/v1alpha1, kind: Rollup, metadata: {name: a}, spec: {components: 3}}",
         &["status"],
     );
-    let expected = "error: Rollup a makes no sense: bellwether lint says why\n";
+    let expected = "error: invalid Rollup a. Check it with: bellwether lint\n";
     assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("", expected, Some(2)));
 }
