@@ -16,7 +16,7 @@ use bellwether_terminal::{Canvas, Screen, printable};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    cli::Wait,
+    cli::{Goal, Wait},
     output::{self, Outcome},
     signals::{INTERRUPTED, Stop},
 };
@@ -64,8 +64,8 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
         outcome => outcome,
     };
     let mut text = match (outcome, last) {
-        // Without causes, the outcome is the same.
-        (WaitOutcome::Failed | WaitOutcome::TimedOut, Some(group)) => {
+        // Objects below members do not matter for Installed. If the causes cannot be read, the outcome is the same.
+        (WaitOutcome::Failed | WaitOutcome::TimedOut, Some(group)) if command.goal != Goal::Installed => {
             cause_lines(&group, &observation).unwrap_or_default()
         }
         _ => String::new(),

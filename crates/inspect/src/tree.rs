@@ -158,7 +158,8 @@ impl Drawing<'_> {
         if !hidden.is_empty() {
             let noun = if shown.is_empty() { "" } else { "more" };
             let states = counts(hidden.iter().map(|node| node.state), |_| noun);
-            let hint = match (shown.is_empty(), hidden.len()) {
+            // Once for the members, and where nothing else is shown.
+            let hint = match (shown.is_empty() || lead.is_empty(), hidden.len()) {
                 (false, _) => "",
                 (true, 1) => " (use --all to show it)",
                 (true, _) => " (use --all to show them)",

@@ -67,7 +67,7 @@ fn failed_cases_as_json() {
     "test",
     "wrong/acme.io/Gadget/..",
     "error: wrong/acme.io/Gadget/../Gadget/health.lua, rule acme.io/Gadget/health.lua: health.lua: line 2: \
-     'then' expected near '!'; not equal is written `~=`\nerror: no test suites (files ending in _test.yaml) in \
+     'then' expected near '!'; write `~=` for not equal\nerror: no test suites (files ending in _test.yaml) in \
      wrong/acme.io/Gadget/..\n"
 )]
 #[case::a_misplaced_script(

@@ -6,8 +6,8 @@ use bellwether_engine::{Condition, Detail, Group, Member, condition_types, ready
 use bellwether_health::Source;
 use bellwether_model::{ConditionStatus, State};
 use bellwether_terminal::{
-    Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, in_words, percent, printable, rank,
-    sign, style, wrap,
+    Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, in_words, printable, rank, sign,
+    style, wrap,
 };
 use jiff::Timestamp;
 
@@ -17,9 +17,6 @@ use crate::{
     owner_tree::{ObjectNames, is_bad, reason_and_message},
     shell::program,
 };
-
-/// Narrower screens have no column for progress.
-const ROOM_FOR_PERCENT: usize = 70;
 
 pub struct List<'p> {
     pub groups: Vec<Group>,
@@ -90,11 +87,9 @@ impl List<'_> {
             cells.push(group.since.map(|since| how_long(since, self.now)).unwrap_or_default().into());
             cells.push(ready(group).into());
             let progress = group.progress.filter(|_| group.state != State::Unknown);
-            cells.push(match screen.width {
-                None | Some(ROOM_FOR_BARS..) => bar(progress).into(),
-                Some(ROOM_FOR_PERCENT..) => percent(progress).into(),
-                Some(_) => Cell::default(),
-            });
+            // On a narrow screen, the reasons need the room. A table leaves out a column without content.
+            let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
+            cells.push(if has_room { bar(progress).into() } else { Cell::default() });
             if self.wide {
                 cells.push(text(group.deciding().map_or("", |statement| &statement.reason)));
             }

@@ -295,8 +295,8 @@ fn push_cut(text: &mut String, line: &str, screen: Screen) {
     let _ = writeln!(text, "{}", screen.width.map_or(line.as_str().into(), |width| cut(&line, width)));
 }
 
-/// The fields that best support a verdict, as `path = value`: those whose value its reason or message
-/// contains, then those of the status.
+/// The fields that best support a verdict, as `path = value`: those whose value its reason or message contains. If there is
+/// none, the others, those of the status first.
 fn relevant_fields(node: &Node, evidence: &[Evidence]) -> Vec<String> {
     let is_quoted = |text: &str| !text.is_empty() && (node.reason == text || node.message.contains(text));
     let mut fields = Vec::new();
@@ -316,18 +316,20 @@ fn relevant_fields(node: &Node, evidence: &[Evidence]) -> Vec<String> {
             Some(Value::Null | Value::List(_)) | None => continue,
         };
         fields.push((
-            !is_quoted(text),
+            is_quoted(text),
             !field.path.starts_with("status"),
             format!("{} = {value}", field.path),
         ));
     }
-    fields.sort_by_key(|(is_unquoted, is_elsewhere, _)| (*is_unquoted, *is_elsewhere));
-    fields.into_iter().take(MAX_FIELDS).map(|(_, _, text)| text).collect()
+    fields.sort_by_key(|(is_quoted, is_elsewhere, _)| (!is_quoted, *is_elsewhere));
+    let has_quoted = fields.first().is_some_and(|(is_quoted, ..)| *is_quoted);
+    let relevant = fields.into_iter().filter(|(is_quoted, ..)| *is_quoted || !has_quoted);
+    relevant.take(MAX_FIELDS).map(|(_, _, text)| text).collect()
 }
 
-/// Metadata is in the name, a message in the lines above, and the name of a list entry in its path.
+/// Kind and metadata are in the name, a message in the lines above, and the name of a list entry in its path.
 fn repeats_other_output(path: &str) -> bool {
-    path.starts_with("metadata") || path.ends_with(".message") || path.ends_with("].name")
+    path == "kind" || path.starts_with("metadata") || path.ends_with(".message") || path.ends_with("].name")
 }
 
 /// What to call so many members of a group.

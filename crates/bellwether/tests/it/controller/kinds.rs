@@ -26,7 +26,12 @@ async fn a_kind_that_comes_goes_and_comes_again() -> Result<()> {
     };
     let status = story.status("shop", "the kind is not served", not_served).await?;
     let message = text(&condition(&status, "Resolved")["message"]);
-    assert_eq!(message, format!("Widget.{group} the cluster does not serve it"));
+    assert_eq!(
+        message,
+        format!(
+            "Widget.{group}: kind not served by the cluster; check its group and kind, and that its CRD is installed"
+        )
+    );
     assert_eq!(status["objectCounts"]["ready"], 1, "the rest goes on");
 
     for _ in 0..2 {

@@ -109,7 +109,7 @@ async fn every_field() -> Result<()> {
     let is_so = |status: &Value| {
         status["componentsReady"] == "3/5"
             && condition(status, "HealthCheckValid")["status"] == "True"
-            && text(&condition(status, "Ready")["message"]).contains("no address")
+            && text(&condition(status, "Ready")["message"]).contains("no external address")
     };
     let status = story.status("wordpress", "three of five are ready", is_so).await?;
     assert_snapshot!("status", redacted(&status, &story.namespace));

@@ -39,7 +39,7 @@ async fn cron_jobs() -> Result<()> {
     let run = story.next_pod().await?;
     story.is("run started", report, "Ready Running").await?;
     story.bind(&run).await?;
-    story.is("run completed", report, "Ready Scheduled 100% its last run").await?;
+    story.is("run completed", report, "Ready Scheduled 100% last run").await?;
     story.kubectl("delete --wait=false cronjob/report").await?;
     story.is("deleted", report, "Terminating").await?;
     story.release(report).await?;

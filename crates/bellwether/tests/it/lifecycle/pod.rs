@@ -92,7 +92,7 @@ async fn pod() -> Result<()> {
     let mut story = Story::begin("pod").await?;
     story.apply(CHOOSY).await?;
     let (soon, later) = (SignedDuration::from_secs(14), SignedDuration::from_secs(15));
-    story.is_after(soon, "unschedulable for 14 s", "pod/choosy", "InProgress NotScheduled").await?;
+    story.is_after(soon, "unschedulable for 14 s", "pod/choosy", "InProgress Unschedulable").await?;
     story.is_after(later, "unschedulable for 15 s", "pod/choosy", "Failed Unschedulable").await?;
     story.apply(GATED).await?;
     story.is("scheduling gate", "pod/gated", "Suspended").await?;

@@ -27,7 +27,7 @@ async fn service() -> Result<()> {
     story.report(web, json!({ "loadBalancer": { "ingress": [{ "ip": "192.0.2.10" }] } })).await?;
     story.is("LoadBalancer with IP address", web, "Ready").await?;
     story.report(web, json!({ "loadBalancer": { "ingress": [{ "hostname": "web.example.com" }] } })).await?;
-    story.is("LoadBalancer with hostname", web, "Ready AddressAssigned 100% reachable at web").await?;
+    story.is("LoadBalancer with hostname", web, "Ready AddressAssigned 100% address web").await?;
     story.report(web, json!({ "loadBalancer": { "ingress": null } })).await?;
     story.is("address removed", web, "InProgress").await?;
     story.kubectl("delete --wait=false service/web").await?;
