@@ -128,7 +128,7 @@ async fn rights_for_one_kind() -> Result<()> {
     .await?;
     let status = story.get("application/shop").await?["status"].take();
     let message = text(&status["objects"][0]["message"]);
-    assert!(message.starts_with("Bellwether may not read it; it was Ready: "), "{message}");
+    assert!(message.starts_with("forbidden; last seen Ready: "), "{message}");
     let _grant = cluster.grant(&user, None, services()).await?;
     story.ready_is("shop", "ComponentsReady").await.map(drop)
 }

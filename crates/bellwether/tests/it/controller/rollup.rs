@@ -171,7 +171,7 @@ async fn a_life() -> Result<()> {
     stage.says(VIRT, ["True", "True", "False"], "UpgradeInProgress").await?;
     let status = stage.becomes(["True", "True", "False"]).await?;
     assert_eq!(status["health"], "Warning");
-    assert_eq!(message(&status, "Progressing"), "kubevirt UpgradeInProgress it is");
+    assert_eq!(message(&status, "Progressing"), "KubeVirt/kubevirt: UpgradeInProgress it is");
     let upgrading = times(&status);
     assert_eq!([&upgrading[0], &upgrading[2]], [&installed[0], &installed[2]]);
 
@@ -180,7 +180,7 @@ async fn a_life() -> Result<()> {
     stage.says(VIRT, ["False", "False", "True"], "UpgradeFailed").await?;
     let status = stage.becomes(["False", "False", "True"]).await?;
     assert!(text(&status["meaning"]).contains("requires human intervention"), "{status:#}");
-    assert_eq!(message(&status, "Progressing"), "kubevirt needs a human: UpgradeFailed it is");
+    assert_eq!(message(&status, "Progressing"), "KubeVirt/kubevirt: requires manual intervention: UpgradeFailed it is");
     assert_eq!(status["components"][0]["name"], "kubevirt");
 
     // Begun anew, the controller finds all as it should be, and writes nothing.
@@ -200,7 +200,7 @@ async fn a_life() -> Result<()> {
     assert_eq!(condition(&status, "Available")["reason"], "HealSucceeded", "the most recent");
     stage.kubectl.ok(&["delete", DISKS]).await?;
     let status = stage.becomes(["False", "Unknown", "Unknown"]).await?;
-    assert_eq!(message(&status, "Available"), "cdi not found");
+    assert_eq!(message(&status, "Available"), "CDI/cdi: not found");
     stage.apply(&example("hyperconverged/components.yaml")?).await?;
     stage.says(DISKS, GOOD, "InstallSucceeded").await?;
     stage.becomes(GOOD).await?;

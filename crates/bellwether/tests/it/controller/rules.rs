@@ -58,7 +58,7 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
     story.apply(&rule(&first, &group, "spec.size > 2", "Failed")).await?;
     assert_eq!(validity(&story, &first, "Active").await?, "The rule is active");
     let message = story.ready_is("shop", "ComponentsNotReady").await?;
-    assert_eq!(message, format!("one by {first}; two by {first}"));
+    assert_eq!(message, format!("Widget/one: Judged: by {first}; Widget/two: Judged: by {first}"));
 
     // A second one for the same kind is told that it is not in force.
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -70,7 +70,7 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
     story.apply(&rule(&first, &group, "spec.size and true", "Failed")).await?;
     let message = validity(&story, &first, "Invalid").await?;
     assert!(message.contains("spec.cel[0].when: line 1, column 11"), "{message}");
-    assert!(message.contains("write && for both"), "{message}");
+    assert!(message.contains("write &&"), "{message}");
     validity(&story, &second, "Active").await?;
     story.ready_is("shop", "ComponentsReady").await?;
 
