@@ -362,7 +362,7 @@ impl ObjectOwners {
                 program()
             )),
             OwnerReason::NotOwned => {
-                details.push("not owned: spec.ownership of the Application is Observe".to_owned())
+                details.push("not owned: spec.ownership of the Application is Observe".to_owned());
             }
         }
         details

@@ -280,6 +280,6 @@ mod tests {
         store.apply(&manifest());
         assert_eq!(events(&mut store), [""; 0]);
         store.follow(feed, &GroupKind::new("acme.io", "Widget"), lens);
-        assert_eq!(events(&mut store), ["the cluster does not serve it"]);
+        assert_eq!(events(&mut store), ["kind not served by the cluster"]);
     }
 }

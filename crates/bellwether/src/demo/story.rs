@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn states_at_the_end_of_every_scene() {
         let ready = ["mysql Ready 2/2", "wordpress Ready 4/4"];
-        let web = "  Pod InProgress PodNotReady +0: container wordpress is running and not ready";
+        let web = "  Pod InProgress PodNotReady +0: container wordpress: running, not ready";
         let with_platform = ["platform Ready 3/3", "mysql Ready 2/2", "wordpress Ready 4/4"];
         let failed = "  DiskPool Failed HealFailed +0: 1 of 4 disks failed, no spare disk";
         let expected: [&[&str]; 13] = [
@@ -206,8 +206,7 @@ mod tests {
             &[
                 "mysql Ready 2/2",
                 "wordpress Failed 3/4",
-                "  Pod Failed ImagePullBackOff +1: container varnish cannot pull its image: Back-off pulling image \
-                 \"varnish:7.77\": ErrImagePull: failed to resolve reference \"varnish:7.77\": not found",
+                "  Pod Failed ImagePullBackOff +1: container varnish cannot pull varnish:7.77: failed to resolve reference \"varnish:7.77\": not found",
             ],
             &ready,
             &[
@@ -251,7 +250,7 @@ mod tests {
             (9, healthy),
             (10, "Component is functional but, either upgrading or healing"),
             (10, healthy),
-            (11, "Component is functioning below capacity and the Operator does nothing about it"),
+            (11, "Component is functioning below capacity and the Operator is idle"),
             (12, "Component is functioning below capacity and an upgrade or heal is in progress"),
             (12, healthy),
         ];

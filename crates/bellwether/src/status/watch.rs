@@ -122,9 +122,9 @@ impl StatusWatch<'_> {
         }
         if let Some(since) = live.silent_since() {
             let duration = how_long(since, now);
-            let line =
+            let warning =
                 format!("No response from the API server for {duration}; showing the last known state.\n");
-            text.insert_str(0, &line);
+            text.insert_str(0, &warning);
         }
         text
     }

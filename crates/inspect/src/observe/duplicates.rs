@@ -28,13 +28,13 @@ pub(super) fn replaces(later: &ResourceVersion, earlier: &ResourceVersion) -> bo
 pub(super) fn notes(
     texts: &Texts,
     duplicates: &BTreeSet<(GroupKind, NamespacedName)>,
-    identify: &(dyn Fn(&Object<'_>) -> Option<(GroupKind, NamespacedName)> + Sync),
+    identity_of: &(dyn Fn(&Object<'_>) -> Option<(GroupKind, NamespacedName)> + Sync),
 ) -> Vec<String> {
     if duplicates.is_empty() {
         return Vec::new();
     }
     let read = |object: &Object<'_>, spot: &Spot<'_>| {
-        let identity = identify(object).filter(|identity| duplicates.contains(identity))?;
+        let identity = identity_of(object).filter(|identity| duplicates.contains(identity))?;
         let copy = Duplicate {
             version: version(object),
             location: spot.to_string(),

@@ -260,8 +260,9 @@ impl ManifestFiles {
             [(kind, in_files)] => Ok(((*kind).clone(), self.find_name(kind, in_files, name)?)),
             [] => {
                 // The object may be in a document that could not be read.
-                let problems: String = self.problems.iter().map(|problem| format!("; {problem}")).collect();
-                bail!("no objects of kind {word:?} in {self}{problems}")
+                let nothing = format!("no objects of kind {word:?} in {self}");
+                let problems = self.problems.iter().map(ToString::to_string);
+                bail!("{}", [nothing].into_iter().chain(problems).collect::<Vec<_>>().join("; "))
             }
             several => {
                 let names: Vec<_> = several.iter().map(|(kind, _)| kind.to_string()).collect();

@@ -180,7 +180,10 @@ async fn a_life() -> Result<()> {
     stage.says(VIRT, ["False", "False", "True"], "UpgradeFailed").await?;
     let status = stage.becomes(["False", "False", "True"]).await?;
     assert!(text(&status["meaning"]).contains("requires human intervention"), "{status:#}");
-    assert_eq!(message(&status, "Progressing"), "KubeVirt/kubevirt: requires manual intervention: UpgradeFailed it is");
+    assert_eq!(
+        message(&status, "Progressing"),
+        "KubeVirt/kubevirt: requires manual intervention: UpgradeFailed it is"
+    );
     assert_eq!(status["components"][0]["name"], "kubevirt");
 
     // Begun anew, the controller finds all as it should be, and writes nothing.
