@@ -64,7 +64,7 @@ async fn a_list_contains_the_objects_of_all_pages() -> Result<()> {
 
     let widgets = GroupKind::new("acme.io", "Widget");
     let events = snapshot.list(&widgets, lens(&widgets)).await.map_err(anyhow::Error::msg)?;
-    ensure!(summary(&events) == ["the cluster does not serve it"], "{:?}", summary(&events));
+    ensure!(summary(&events) == ["kind not served by the cluster"], "{:?}", summary(&events));
 
     let got =
         snapshot.get(&secrets, &NamespacedName::new(&namespace, "a")).await.map_err(anyhow::Error::msg)?;
