@@ -138,11 +138,7 @@ async fn rights_are_taken_away_and_given_back() -> Result<()> {
     let statuses = stage.witness.statuses(SHOP);
     let status = statuses.last().map(|seen| seen.object["status"].clone()).unwrap_or_default();
     let message = text(&condition(&status, "Resolved")["message"]);
-    assert_eq!(
-        message,
-        "Deployment.apps Bellwether may not read it; grant get, list and watch on deployments in the API group \"apps\" \
-         to Bellwether"
-    );
+    assert_eq!(message, "Deployment.apps: forbidden; grant get, list and watch on deployments.apps");
     assert_eq!(condition(&status, "Ready")["status"], "Unknown");
     assert_eq!(
         (&status["objectCounts"]["unknown"], &status["objectCounts"]["total"]),
