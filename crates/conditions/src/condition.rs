@@ -30,7 +30,7 @@ pub struct Condition {
     pub status: ConditionStatus,
     /// CamelCase, for programs.
     pub reason: String,
-    /// For people. At most [`LONGEST_MESSAGE`](crate::LONGEST_MESSAGE) bytes.
+    /// For people. At most [`LONGEST_MESSAGE`] bytes.
     pub message: String,
     /// When `status` last changed.
     pub last_transition_time: Timestamp,
