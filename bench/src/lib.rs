@@ -1,7 +1,5 @@
 //! Benchmarks of Bellwether: the code that the programs in `bin/` share.
 
-#![allow(missing_docs)]
-
 pub mod app_k8s_io;
 mod changes;
 mod driver;

@@ -12,6 +12,7 @@
 //! This crate does not select a Kubernetes version of the `k8s-openapi` types. The binary selects it with a
 //! feature of that crate, such as `latest`.
 
+#![warn(missing_docs)]
 #![expect(
     clippy::duplicated_attributes,
     reason = "the lint takes the printer columns of a kind for one repeated attribute"

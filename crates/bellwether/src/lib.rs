@@ -1,8 +1,7 @@
 //! The command line of Bellwether.
 //!
-//! It is a library so that `xtask` can use it: the manifests in `deploy` come from [`crds`], and the picture in the docs
-//! comes from [`demo`].
-#![allow(missing_docs)]
+//! It is a library so that `xtask` can use it: the manifests in `deploy` come from [`crds`], and the picture
+//! in the docs comes from [`demo`].
 
 mod adopt;
 mod assess;

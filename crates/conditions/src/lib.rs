@@ -48,6 +48,8 @@
 //! # Ok::<_, jiff::Error>(())
 //! ```
 
+#![warn(missing_docs)]
+
 mod condition;
 mod consensus;
 mod damping;

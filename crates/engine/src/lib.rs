@@ -17,8 +17,6 @@
 //!    preconditions.
 //! 6. The caller sends the patch while it holds the lease, and returns the result as [`Event::Written`].
 
-#![allow(missing_docs)]
-
 mod app_k8s_io;
 mod application;
 mod census;

@@ -9,6 +9,8 @@
 //! but [`Stop::Missing`]. The caller decides what it means: a rule that is not true yet, SQL's null, or an
 //! error.
 
+#![warn(missing_docs)]
+
 mod cel;
 mod check;
 mod compare;

@@ -7,6 +7,8 @@
 //! rule for the kind ([`builtin`]); the generic rules ([`generic`]). An object that no rule can evaluate is
 //! `Unknown`, never `Ready`.
 
+#![warn(missing_docs)]
+
 mod assess;
 mod builtin;
 pub mod dialect;

@@ -4,8 +4,6 @@
 //! and the text of one file at a time. What is not a Kubernetes object becomes a [`Problem`] with a place;
 //! all other objects are still read.
 
-#![allow(missing_docs)]
-
 mod json;
 mod lines;
 mod parallel;

@@ -1,8 +1,6 @@
 //! Connects the engine to clusters: reflectors send events to it, and its effects are written to the API
 //! server.
 
-#![allow(missing_docs)]
-
 mod connected;
 pub mod controller_loop;
 pub mod metrics;

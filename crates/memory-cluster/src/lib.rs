@@ -5,8 +5,6 @@
 //! API server or nodes that run Pods, is in that crate. There is no clock, network or randomness here. Two
 //! clusters share nothing: they may serve different kinds, and have objects with the same names.
 
-#![allow(missing_docs)]
-
 mod cluster;
 mod garbage;
 mod log;

@@ -17,6 +17,8 @@
 //! # Ok::<_, bellwether_model::DecodeError>(())
 //! ```
 
+#![warn(missing_docs)]
+
 mod decode;
 mod json;
 mod object;

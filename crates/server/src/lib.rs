@@ -8,8 +8,6 @@
 //! | `/readyz/applications/NAMESPACE/NAME` | the same for an Application of `bellwether.dev` |
 //! | `/metrics` | metrics in the OpenMetrics text format |
 
-#![allow(missing_docs)]
-
 mod groups;
 
 pub use groups::Answer;

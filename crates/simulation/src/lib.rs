@@ -5,8 +5,6 @@
 //! answer to a query and the end state are checked against oracles: naive second implementations. The seed
 //! decides all events and durations, so a run that fails can be repeated and minimised.
 
-#![allow(missing_docs)]
-
 pub mod app_k8s_io_oracle;
 pub mod history;
 pub mod known;

@@ -1,7 +1,5 @@
 //! Terminal output: width, colors, tables, redrawing in place, and text without control characters.
 
-#![allow(missing_docs)]
-
 mod canvas;
 mod screen;
 mod state;

@@ -16,8 +16,6 @@
 //! Tests that break nothing share a control plane ([`shared`]), each in its own namespace. When the test
 //! process ends, for any reason, its control planes, ports and files are removed.
 
-#![allow(missing_docs)]
-
 mod access;
 mod app_k8s_io;
 mod arguments;

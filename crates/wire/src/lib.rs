@@ -14,8 +14,6 @@
 //! `bellwether-kube-io` drives them with a client and a clock; the simulation drives them with events of its
 //! own, in any order.
 
-#![allow(missing_docs)]
-
 pub mod api_error;
 pub mod attempt;
 pub mod backoff;
