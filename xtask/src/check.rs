@@ -8,7 +8,7 @@ use bellwether_testkit::Binary;
 use crate::{
     conformance, executables, generate, layers,
     run::{cargo, log, step, yield_cores},
-    simulate,
+    simulate, words,
 };
 
 /// All checks that need no cluster.
@@ -21,6 +21,7 @@ pub(crate) fn check() -> Result<()> {
 fn quick() -> Result<()> {
     step(&mut cargo(&["fmt", "--all", "--check"]))?;
     generate::check()?;
+    words::check()?;
     layers::check()
 }
 

@@ -42,8 +42,8 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check everything that needs no cluster: format, lints, docs, generated files, crate dependencies,
-    /// conformance
+    /// Check everything that needs no cluster: format, lints, docs, generated files, words, crate
+    /// dependencies, conformance
     Check,
     /// Run `check` and all tests, on real control planes that are built first if necessary
     Test {

@@ -9,9 +9,12 @@ pub(super) struct Match {
     pub(super) hint: &'static str,
 }
 
+/// Not matches, although they contain a phrase: "is no" is wrong only where "is not a" is meant.
+const ALLOWED: [&str; 2] = ["there is no ", "there are no "];
+
 /// All places where one of the phrases is. Of two that begin at the same word, the longer one counts.
 pub(super) fn find(text: &[u8], phrases: &[&str]) -> Vec<Match> {
-    let mut phrases = phrases.to_vec();
+    let mut phrases = [phrases, &ALLOWED].concat();
     phrases.sort_by_key(|phrase| std::cmp::Reverse(phrase.len()));
     let mut matches = Vec::new();
     let (mut end, mut before) = (0, false);
@@ -24,6 +27,9 @@ pub(super) fn find(text: &[u8], phrases: &[&str]) -> Vec<Match> {
         let found = phrases.iter().find_map(|phrase| Some((phrase, match_at(text, offset, phrase)?)));
         if let Some((phrase, found)) = found {
             end = found;
+            if ALLOWED.contains(phrase) {
+                continue;
+            }
             matches.push(Match { offset, word: phrase.trim_end().to_owned(), hint: "" });
         }
     }
@@ -101,6 +107,8 @@ mod tests {
     #[case("is no longer a rule", "is no ", false)]
     #[case("is no\n    longer a rule", "is no ", false)]
     #[case("are no longer rules", "are no ", false)]
+    #[case("there is no rule", "is no ", false)]
+    #[case("there are no rules", "are no ", false)]
     #[case("is not a rule", "is no ", false)]
     #[case("the answer is no", "is no ", false)]
     #[case("the answer is no.", "is no ", false)]
