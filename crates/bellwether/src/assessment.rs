@@ -166,7 +166,8 @@ impl Assessment {
     }
 }
 
-/// For `-o json`. Unknown fields are left out, except that `status` is null if Argo CD has no check for the kind.
+/// For `-o json`. Unknown fields are left out, except that `status` is null if Argo CD has no check for the
+/// kind.
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_map(None)?;

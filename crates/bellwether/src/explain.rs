@@ -58,7 +58,8 @@ fn named_objects(command: &Explain) -> Vec<&str> {
     command.objects.files.iter().filter_map(|file| file.to_str()).filter(is_object).collect()
 }
 
-/// Whether an argument looks like an object rather than a file. A misspelt file must not be taken for an object.
+/// Whether an argument looks like an object rather than a file. A misspelt file must not be taken for an
+/// object.
 fn is_object(word: &str) -> bool {
     let looks_like_a_file =
         word.starts_with(['.', '/', '~']) || bellwether_input::holds_objects(Path::new(word));
@@ -118,8 +119,8 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
     Ok(outcome)
 }
 
-/// Replaces the verdict on the stored status of a group by that of its evaluation, if they differ: the stored status may be
-/// stale. Returns a note about it.
+/// Replaces the verdict on the stored status of a group by that of its evaluation, if they differ: the stored
+/// status may be stale. Returns a note about it.
 fn replace_stored(row: &mut Row, group: Option<&Group>) -> Option<String> {
     let heading = row.identity.heading();
     let stored = row.assessment.verdict()?.clone();
@@ -211,7 +212,8 @@ fn explanation(row: &Row, rules: &[RuleText], now: Timestamp, screen: Screen) ->
     text
 }
 
-/// Whether the text is that of the rule of a verdict. Without a rule, it is that of the generic rule that does not apply.
+/// Whether the text is that of the rule of a verdict. Without a rule, it is that of the generic rule that
+/// does not apply.
 fn is_rule_of(verdict: &Verdict, rule: &RuleText) -> bool {
     let Rule { source, id } = &verdict.rule;
     rule.id == id && (rule.source == *source || *source == Source::None)

@@ -64,7 +64,8 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
         outcome => outcome,
     };
     let mut text = match (outcome, last) {
-        // Objects below members do not matter for Installed. If the causes cannot be read, the outcome is the same.
+        // Objects below members do not matter for Installed. If the causes cannot be read, the outcome is the
+        // same.
         (WaitOutcome::Failed | WaitOutcome::TimedOut, Some(group)) if command.goal != Goal::Installed => {
             cause_lines(&group, &observation).unwrap_or_default()
         }

@@ -311,3 +311,56 @@ impl ProgressLog {
         lines
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bellwether_api::ObjectCounts;
+    use bellwether_engine::{Member, StandsFor};
+    use rstest::rstest;
+
+    use super::*;
+
+    fn member(name: &str, state: State) -> Member {
+        Member {
+            kind: GroupKind::new("apps", "Deployment"),
+            name: NamespacedName::new("shop", name),
+            stands_for: StandsFor::Object,
+            uid: None,
+            state,
+            progress: 0,
+            reason: "ReplicasNotReady".to_owned(),
+            message: "0 of 1 replica ready".to_owned(),
+            since: None,
+            rule: None,
+            operator: None,
+        }
+    }
+
+    #[rstest]
+    #[case(60)]
+    #[case(80)]
+    #[case(120)]
+    fn long_names_fit_on_the_screen(#[case] width: usize) {
+        let names = ["service-with-a-rather-long-name-000", "service-with-a-rather-long-name-001"];
+        let mut members: Vec<_> = names.iter().map(|name| member(name, State::InProgress)).collect();
+        members.push(member("web", State::Ready));
+        members.push(member("batch", State::Suspended));
+        let group = Group {
+            kind: GroupKind::own("Application"),
+            name: NamespacedName::new("shop", "many"),
+            state: State::InProgress,
+            since: None,
+            conditions: Vec::new(),
+            counts: ObjectCounts { total: 4, ready: 1, ..ObjectCounts::default() },
+            progress: Some(50),
+            members,
+            detail: Detail::Application { type_: None, version: None, dependencies: Vec::new() },
+        };
+        let screen = Screen { colours: false, width: Some(width) };
+        let page = page(&group, SignedDuration::from_secs(98), screen);
+        assert!(page.lines().all(|line| columns(line) <= width), "{page}");
+        assert!(page.starts_with("Application shop/many  ████▌····  50%  1/4 ready  1:38\n"), "{page}");
+        assert!(page.ends_with("\n  ✓ 1 Suspended, 1 Ready\n"), "{page}");
+        assert!(page.contains("0 of 1 replica ready\n"), "{page}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Makes the changes of a plan: all of them, or none.
 //!
-//! The Application is created last. Until then, no controller acts on the labels and annotations, so that they can be
-//! removed again.
+//! The Application is created last. Until then, no controller acts on the labels and annotations, so that
+//! they can be removed again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -202,7 +202,8 @@ fn words(failure: ServerFailure) -> String {
 }
 
 impl ObjectChange {
-    /// Patches the object. Fails if another client has changed the labels or annotations since the plan was made.
+    /// Patches the object. Fails if another client has changed the labels or annotations since the plan was
+    /// made.
     async fn make(&self, server: &Server<'_>) -> Result<(), FailedChange> {
         let mut metadata = self.metadata.clone();
         let mut last = FailedChange::certainly("");

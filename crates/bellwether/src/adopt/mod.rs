@@ -1,7 +1,7 @@
 //! `bellwether adopt`: creates an Application from existing objects.
 //!
-//! All changes are checked, with a dry run on the API server, before the first is made. If one fails, those before it are
-//! undone.
+//! All changes are checked, with a dry run on the API server, before the first is made. If one fails, those
+//! before it are undone.
 
 mod carry_out;
 mod plan;

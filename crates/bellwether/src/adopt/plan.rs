@@ -1,4 +1,5 @@
-//! The changes that adopt objects: labels and annotations of each, and the Application; or all problems at once.
+//! The changes that adopt objects: labels and annotations of each, and the Application; or all problems at
+//! once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

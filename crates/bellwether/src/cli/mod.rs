@@ -19,8 +19,8 @@ use jiff::Timestamp;
 
 /// One trustworthy status for many Kubernetes objects.
 ///
-/// Bellwether shows the health of an application, of the components of an operator, or of a single object: whether it is
-/// ready, why not, since when, and its progress.
+/// Bellwether shows the health of an application, of the components of an operator, or of a single object:
+/// whether it is ready, why not, since when, and its progress.
 #[derive(Debug, Parser)]
 #[command(
     name = "bellwether",
@@ -39,8 +39,8 @@ pub struct Cli {
 pub enum Command {
     /// Show what Bellwether does, without a cluster
     ///
-    /// Runs a story in the terminal: an application is installed, updated, broken and repaired, and so is the platform
-    /// below it. The cluster is simulated; the engine is the one that the controller runs.
+    /// Runs a story in the terminal: an application is installed, updated, broken and repaired, and so is the
+    /// platform below it. The cluster is simulated; the engine is the one that the controller runs.
     #[command(after_help = groups::DEMO_HELP)]
     Demo(Demo),
 
@@ -52,15 +52,15 @@ pub enum Command {
 
     /// Show an Application or Rollup with its members and the objects that they own
     ///
-    /// Follows owner references: from a Deployment to its ReplicaSets to their Pods. Ready objects are only counted,
-    /// unless --all is given.
+    /// Follows owner references: from a Deployment to its ReplicaSets to their Pods. Ready objects are only
+    /// counted, unless --all is given.
     #[command(after_help = groups::TREE_HELP)]
     Tree(Tree),
 
     /// Wait until an Application or Rollup is ready
     ///
-    /// Shows the progress of its members: bars on a terminal, otherwise a line for each change. The last line is the
-    /// result.
+    /// Shows the progress of its members: bars on a terminal, otherwise a line for each change. The last line
+    /// is the result.
     #[command(after_help = groups::WAIT_HELP)]
     Wait(Wait),
 
@@ -78,15 +78,15 @@ pub enum Command {
 
     /// Show the health of objects from files or stdin
     ///
-    /// Reads YAML, JSON, JSON lines and lists. A document that is not a Kubernetes object is an error; the others are
-    /// assessed nevertheless.
+    /// Reads YAML, JSON, JSON lines and lists. A document that is not a Kubernetes object is an error; the
+    /// others are assessed nevertheless.
     #[command(after_help = ASSESS_HELP)]
     Assess(Assess),
 
     /// Explain the health verdict of an object
     ///
-    /// For an object in the cluster, or for every object in files: its state and since when, the rule that was applied,
-    /// the fields that the rule has read, and how the verdict will change with time alone.
+    /// For an object in the cluster, or for every object in files: its state and since when, the rule that
+    /// was applied, the fields that the rule has read, and how the verdict will change with time alone.
     #[command(after_help = EXPLAIN_HELP)]
     Explain(Explain),
 
@@ -94,11 +94,12 @@ pub enum Command {
     #[command(subcommand)]
     Rules(Rules),
 
-    /// Run the controller that keeps the status of Applications, Rollups and HealthRules up to date
+    /// Run the controller of Applications, Rollups and HealthRules
     ///
-    /// Watches the kinds that Applications and Rollups name, assesses their objects with built-in rules and HealthRules,
-    /// and writes the result to the status of each Application and Rollup. It requires the CustomResourceDefinitions in the
-    /// cluster. Several replicas may run: one is the leader, the others are on standby with warm caches.
+    /// Watches the kinds that Applications and Rollups name, assesses their objects with built-in rules and
+    /// HealthRules, and writes the result to the status of each Application and Rollup. It requires the
+    /// CustomResourceDefinitions in the cluster. Several replicas may run: one is the leader, the others are
+    /// on standby with warm caches.
     #[command(after_help = CONTROLLER_HELP)]
     Controller(Box<Controller>),
 
@@ -228,15 +229,16 @@ Exit codes: 0 all objects are Ready, 1 an object is not, 2 not all could be read
 pub enum Rules {
     /// Validate health rules
     ///
-    /// Reads HealthRules from YAML, and Argo CD's health.lua from directories named GROUP/KIND. Checks what the API server
-    /// and the controller check: fields, expressions, scripts, and two rules for the same kind.
+    /// Reads HealthRules from YAML, and Argo CD's health.lua from directories named GROUP/KIND. Checks what
+    /// the API server and the controller check: fields, expressions, scripts, and two rules for the same
+    /// kind.
     #[command(after_help = LINT_HELP)]
     Lint(RuleFiles),
 
     /// Test health rules against example objects
     ///
-    /// Runs every test suite in a directory: Argo CD's health_test.yaml unchanged, and files that end in _test.yaml, each
-    /// with a list of objects and their expected health.
+    /// Runs every test suite in a directory: Argo CD's health_test.yaml unchanged, and files that end in
+    /// _test.yaml, each with a list of objects and their expected health.
     #[command(after_help = TEST_HELP)]
     Test(RuleTests),
 }

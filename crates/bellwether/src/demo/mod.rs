@@ -1,4 +1,5 @@
-//! `bellwether demo`: a story in a simulated cluster. The engine, the rules and the output are those of the other commands.
+//! `bellwether demo`: a story in a simulated cluster. The engine, the rules and the output are those of the
+//! other commands.
 
 mod cluster;
 mod machines;

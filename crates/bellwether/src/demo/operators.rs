@@ -1,4 +1,5 @@
-//! The simulated operators of the platform: three kinds, each with the conditions Available, Progressing and Degraded.
+//! The simulated operators of the platform: three kinds, each with the conditions Available, Progressing and
+//! Degraded.
 
 use std::time::Duration;
 

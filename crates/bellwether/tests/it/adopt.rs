@@ -1,4 +1,5 @@
-//! `bellwether adopt --dry-run` on files: the plan and its problems. `controller/adopt.rs` has the tests on clusters.
+//! `bellwether adopt --dry-run` on files: the plan and its problems. `controller/adopt.rs` has the tests on
+//! clusters.
 
 use insta::assert_snapshot;
 use rstest::rstest;

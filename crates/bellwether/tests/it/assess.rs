@@ -54,10 +54,10 @@ fn dialects(#[case] dialect: &str) {
 fn argo_has_no_check_for_custom_kinds() {
     let widget = "apiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: w1}\n";
     let run = run_with_input(&["assess", "-", "--dialect", "argo", "-o", "json"], widget);
-    let said: Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let rows: Value = serde_json::from_str(&run.stdout).expect("JSON");
     let expected =
         json!([{"apiVersion": "acme.io/v1", "kind": "Widget", "name": "w1", "status": null, "message": ""}]);
-    assert_eq!((said, run.code), (expected, Some(0)));
+    assert_eq!((rows, run.code), (expected, Some(0)));
 }
 
 #[test]
@@ -181,8 +181,8 @@ fn without_built_in_rules() {
                       spec: {replicas: 1}\nstatus: {observedGeneration: 1, conditions: [{type: Available, status: \"True\"}]}\n";
     let rule = |more: &[&str]| {
         let run = run_with_input(&[&["assess", "-", "-o", "json"], more].concat(), deployment);
-        let said: Value = serde_json::from_str(&run.stdout).expect("JSON");
-        said[0]["rule"]["source"].clone()
+        let rows: Value = serde_json::from_str(&run.stdout).expect("JSON");
+        rows[0]["rule"]["source"].clone()
     };
     assert_eq!(rule(&[]), "builtin");
     assert_eq!(rule(&["--no-builtin"]), "generic");

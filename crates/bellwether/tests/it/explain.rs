@@ -14,9 +14,9 @@ fn rule_and_fields() {
 fn json_and_yaml_are_those_of_assess() {
     let json = run_on_objects(&["explain", "shop.yaml", "-o", "json"]);
     assert_eq!((json.stderr.as_str(), json.code), ("", Some(1)));
-    let said: Value = serde_json::from_str(&json.stdout).expect("JSON");
-    assert_eq!(said.as_array().map(Vec::len), Some(6));
-    assert!(said[0]["evidence"].as_array().is_some_and(|fields| !fields.is_empty()), "{said:#}");
+    let rows: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!(rows.as_array().map(Vec::len), Some(6));
+    assert!(rows[0]["evidence"].as_array().is_some_and(|fields| !fields.is_empty()), "{rows:#}");
     let assessed = run_on_objects(&["assess", "shop.yaml", "--explain", "-o", "json"]);
     assert_eq!(json.stdout, assessed.stdout, "of both commands");
     let yaml = run_on_objects(&["explain", "shop.yaml", "-o", "yaml"]);

@@ -1,4 +1,5 @@
-//! `status`, `tree`, `wait`, `whose` and `explain` for Applications from files. Rollups and live clusters are in `groups/`.
+//! `status`, `tree`, `wait`, `whose` and `explain` for Applications from files. Rollups and live clusters are
+//! in `groups/`.
 
 mod duplicates_and_cycles;
 mod files;

@@ -1,8 +1,9 @@
 //! Verdicts on objects from creation to deletion, on a real control plane.
 //!
-//! Each test runs kubectl commands, lets the controllers of Kubernetes act, and records the verdict after each step. Its
-//! Pods have a schedulerName without a scheduler, so that they stay Pending until the test binds them to a node. There, kwok
-//! makes them ready at once, or the test patches their status as a kubelet would.
+//! Each test runs kubectl commands, lets the controllers of Kubernetes act, and records the verdict after
+//! each step. Its Pods have a schedulerName without a scheduler, so that they stay Pending until the test
+//! binds them to a node. There, kwok makes them ready at once, or the test patches their status as a kubelet
+//! would.
 
 mod cron_job;
 mod daemon_set;
@@ -131,8 +132,8 @@ impl Story {
         Ok(())
     }
 
-    /// Records the verdict on a Pod whose containers are still stopping. The deletion is a dry run, because kwok would
-    /// complete it at once.
+    /// Records the verdict on a Pod whose containers are still stopping. The deletion is a dry run, because
+    /// kwok would complete it at once.
     async fn deleted(&mut self, step: &str, pod: &str) -> Result<()> {
         let address = format!("/api/v1/namespaces/{}/{pod}?dryRun=All", self.namespace);
         let object = self.kubectl.ok(&["delete", "--raw", &address]).await?;

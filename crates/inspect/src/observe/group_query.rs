@@ -98,7 +98,7 @@ impl Observation {
         }
     }
 
-    /// Whether `deploy/web` is meant as an object that is not a group.
+    /// Whether `deploy/web` names an object that is not a group.
     fn is_other_object(&self, word: &str) -> bool {
         let Ok((kind, name)) = object_name::split(word) else { return false };
         let (_, group_kind, _) = object_name::group(word);

@@ -295,8 +295,8 @@ fn push_cut(text: &mut String, line: &str, screen: Screen) {
     let _ = writeln!(text, "{}", screen.width.map_or(line.as_str().into(), |width| cut(&line, width)));
 }
 
-/// The fields that best support a verdict, as `path = value`: those whose value its reason or message contains. If there is
-/// none, the others, those of the status first.
+/// The fields that best support a verdict, as `path = value`: those whose value its reason or message
+/// contains. If there is none, the others, those of the status first.
 fn relevant_fields(node: &Node, evidence: &[Evidence]) -> Vec<String> {
     let is_quoted = |text: &str| !text.is_empty() && (node.reason == text || node.message.contains(text));
     let mut fields = Vec::new();
@@ -370,4 +370,72 @@ pub fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
     let heading = heading(&group.kind, &group.name);
     let text = format!("{}: {state}{}", printable(&heading), printable(&format!("{since}{rest}")));
     wrap(&text, screen.width.unwrap_or(usize::MAX)).join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_engine::StandsFor;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn pod(reason: &str, exists: bool) -> Node {
+        Node {
+            kind: GroupKind::pod(),
+            name: NamespacedName::new("shop", "web-0"),
+            stands_for: StandsFor::Object,
+            exists,
+            state: State::Failed,
+            progress: 0,
+            reason: reason.to_owned(),
+            message: String::new(),
+            since: None,
+            rule: None,
+            operator: None,
+            children: Vec::new(),
+            omitted: 0,
+        }
+    }
+
+    const TREE: &str = "bellwether tree web -n shop --context c";
+
+    #[rstest]
+    #[case::crash_loop(
+        pod("CrashLoopBackOff", true),
+        &[TREE, "kubectl logs web-0 -c app --previous -n shop --context c"]
+    )]
+    #[case::not_a_crash_loop(
+        pod("ImagePullBackOff", true),
+        &[TREE, "kubectl describe pod/web-0 -n shop --context c"]
+    )]
+    #[case::not_found(pod("NotFound", false), &[TREE])]
+    #[case::forbidden(pod("Forbidden", true), &[TREE])]
+    fn hints(#[case] node: Node, #[case] expected: &[&str]) {
+        let group = Group {
+            kind: GroupKind::own("Application"),
+            name: NamespacedName::new("shop", "web"),
+            state: State::Failed,
+            since: None,
+            conditions: Vec::new(),
+            counts: bellwether_api::ObjectCounts::default(),
+            progress: None,
+            members: Vec::new(),
+            detail: Detail::Application { type_: None, version: None, dependencies: Vec::new() },
+        };
+        let flags = " --context c".to_owned();
+        let page = SingleGroup {
+            group: &group,
+            tree: &[],
+            all: false,
+            wide: false,
+            now: Timestamp::UNIX_EPOCH,
+            flags: Flags { own: flags.clone(), kubectl: Some(flags) },
+            forbidden: &[],
+        };
+        let evidence = |_: &Node| {
+            let path = "status.containerStatuses[app].state.waiting.reason".to_owned();
+            vec![Evidence { path, value: Some(Value::Text("CrashLoopBackOff".into())) }]
+        };
+        assert_eq!(page.next(&node, &evidence), expected);
+    }
 }

@@ -323,7 +323,8 @@ async fn lost_responses() -> Result<()> {
     shop.is_adopted().await
 }
 
-/// The response to the creation is lost, and the retry is forbidden: the Application is deleted, and orphans its objects.
+/// The response to the creation is lost, and the retry is forbidden: the Application is deleted, and orphans
+/// its objects.
 #[tokio::test]
 async fn an_application_created_without_a_response_is_deleted() -> Result<()> {
     let shop = Shop::open("adopt-doubt").await?;

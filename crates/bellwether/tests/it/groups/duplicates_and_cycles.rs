@@ -1,4 +1,5 @@
-//! Duplicate objects, groups that are members of each other, and unknown versions: none of it is reported as Ready.
+//! Duplicate objects, groups that are members of each other, and unknown versions: none of it is reported as
+//! Ready.
 
 use std::{fmt::Write as _, fs, process::Command};
 

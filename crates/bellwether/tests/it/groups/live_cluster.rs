@@ -1,4 +1,5 @@
-//! `status`, `wait`, `tree` and `whose` on real control planes: rollouts, watches, RBAC, an API server that is down.
+//! `status`, `wait`, `tree` and `whose` on real control planes: rollouts, watches, RBAC, an API server that
+//! is down.
 
 use std::{
     io::{BufRead as _, BufReader},

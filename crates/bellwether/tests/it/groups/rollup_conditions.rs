@@ -1,4 +1,5 @@
-//! Output for Rollups with conditions to report although they are Ready, with invalid specs, and with many components.
+//! Output for Rollups with conditions to report although they are Ready, with invalid specs, and with many
+//! components.
 
 use std::{fmt::Write as _, process::Command};
 
@@ -62,11 +63,11 @@ fn json_has_held_until() {
 #[test]
 fn json_has_upgradeable() {
     let rollup = as_json("objection", &["status", "gizmos"]);
-    let said = ["two", "one"].map(|name| {
+    let upgradeable = ["two", "one"].map(|name| {
         let mut objects = rollup["objects"].as_array().into_iter().flatten();
         objects.find(|it| it["name"] == name).map(|it| it["upgradeable"].clone())
     });
-    assert_eq!(said, [Some(json!("False")), Some(Value::Null)], "{rollup:#}");
+    assert_eq!(upgradeable, [Some(json!("False")), Some(Value::Null)], "{rollup:#}");
 }
 
 #[test]

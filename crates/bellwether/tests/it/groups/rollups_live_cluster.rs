@@ -182,8 +182,8 @@ async fn watch_of_applications_and_rollups() -> Result<()> {
     Ok(())
 }
 
-/// With rights in one namespace, its Applications are complete, and the missing right is named only if the user asks for a
-/// Rollup.
+/// With rights in one namespace, its Applications are complete, and the missing right is named only if the
+/// user asks for a Rollup.
 #[tokio::test]
 async fn rbac_forbids_rollups() -> Result<()> {
     let cluster = start("rollup-rights").await?;
@@ -218,7 +218,8 @@ async fn rbac_forbids_rollups() -> Result<()> {
     );
     ensure!(asked.code == Some(3) && asked.stderr == expected, "{asked}");
 
-    // With rights for Rollups but not for their components, the Rollup is Unknown and its Applications are as before.
+    // With rights for Rollups but not for their components, the Rollup is Unknown and its Applications are as
+    // before.
     let rollups = vec![rule(&verbs, "bellwether.dev", &["rollups"])];
     let _rollups = cluster.grant(&reader, None, rollups).await?;
     let all = run(&["status"])?;

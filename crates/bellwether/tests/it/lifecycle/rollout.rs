@@ -45,8 +45,8 @@ async fn ready_only_at_the_end(#[case] kind: &str, #[case] spec: &str) -> Result
     let wanted = running(&pods, u64::MAX, 2);
     assert!(wanted > 0, "Pods exist at the end");
 
-    // When a version is Ready, all Pods run the image of its generation. The controller may write a stale status in between,
-    // from its cache.
+    // When a version is Ready, all Pods run the image of its generation. The controller may write a stale
+    // status in between, from its cache.
     let mut verdicts: Vec<(i64, bool)> = Vec::new();
     for (version, _, workload) in &workloads {
         let generation = workload["metadata"]["generation"].as_i64().context("no generation")?;
