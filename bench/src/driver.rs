@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, mem, sync::Arc};
 
 use anyhow::{Result, bail};
 use bellwether_engine::{
-    Change, Cluster, Effect, Engine, Event, FeedEvent, FeedId, GroupKind, Lens, LookContext, NamespacedName,
-    ObservedObject, Outcome, ResourceVersion, Served, Slot, Source, Sources,
+    Cluster, ClusterSource, ClusterSources, Effect, Engine, Event, FeedEvent, FeedId, GroupKind, Lens,
+    NamespacedName, ObservedObject, Outcome, ProjectionContext, ResourceVersion, ServedResource, Slot, Write,
 };
 use bellwether_model::Object;
 use jiff::{SignedDuration, Timestamp};
@@ -19,7 +19,7 @@ const BATCH: usize = 1024;
 #[derive(Debug)]
 pub struct Driver {
     engine: Engine,
-    sources: Sources<Feeds>,
+    sources: ClusterSources<Feeds>,
     now: Timestamp,
     /// The feed of the members' kind, and its lens.
     members: (FeedId, Arc<Lens>),
@@ -40,7 +40,7 @@ pub struct Told {
 #[derive(Debug, Default)]
 struct Feeds(Vec<(FeedId, GroupKind, Arc<Lens>)>);
 
-impl Source for Feeds {
+impl ClusterSource for Feeds {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         match self.0.iter_mut().find(|(other, ..)| *other == feed) {
             Some((.., old)) => *old = lens,
@@ -52,7 +52,7 @@ impl Source for Feeds {
         self.0.retain(|(other, ..)| *other != feed);
     }
 
-    fn served(&self, _: &GroupKind) -> Option<Served> {
+    fn served(&self, _: &GroupKind) -> Option<ServedResource> {
         None
     }
 }
@@ -73,7 +73,7 @@ impl Driver {
     pub fn of(own_kind: &str, own: impl Iterator<Item = Json>, plural: &str) -> Result<Self> {
         let mut own: Vec<_> = own.collect();
         let mut engine = Engine::new();
-        let mut sources = Sources::hub(Feeds::default());
+        let mut sources = ClusterSources::hub(Feeds::default());
         let now = Timestamp::now();
         route(&mut engine, &mut sources, now, []);
         let mut events = Vec::new();
@@ -117,7 +117,7 @@ impl Driver {
     pub fn event(&mut self, told: &Told) -> Event {
         self.version += 1;
         let Told { name, mut seen } = told.clone();
-        seen.facts.version = ResourceVersion::new(&self.version.to_string());
+        seen.facts.resource_version = ResourceVersion::new(&self.version.to_string());
         Event::Feed(self.members.0, FeedEvent::Applied(name, Box::new(seen)))
     }
 
@@ -135,49 +135,49 @@ impl Driver {
     /// One step of the engine.
     pub fn step(&mut self, events: impl IntoIterator<Item = Event>) {
         for effect in route(&mut self.engine, &mut self.sources, self.now, events) {
-            if let Effect::Want(slot, Some(_)) = effect {
+            if let Effect::EnqueueWrite(slot, Some(_)) = effect {
                 self.wanted.insert(slot);
             }
         }
     }
 
     /// Renders all wanted changes, one second later.
-    pub fn render_statuses(&mut self) -> Vec<(Slot, Change)> {
+    pub fn render_statuses(&mut self) -> Vec<(Slot, Write)> {
         self.now += SignedDuration::from_secs(1);
         let wanted = mem::take(&mut self.wanted);
         wanted
             .into_iter()
-            .filter_map(|slot| self.engine.change(self.now, &slot).map(|change| (slot, change)))
+            .filter_map(|slot| self.engine.render_write(self.now, &slot).map(|change| (slot, change)))
             .collect()
     }
 
     /// Reports to the engine that the changes are written, if their cluster is connected.
-    pub fn written(&mut self, changes: Vec<(Slot, Change)>) {
+    pub fn written(&mut self, changes: Vec<(Slot, Write)>) {
         for (slot, change) in changes {
             self.version += 1;
             let outcome = match self.sources.get(&slot.object.cluster) {
-                Ok(_) => Outcome::Done(Some(ResourceVersion::new(&self.version.to_string()))),
+                Ok(_) => Outcome::Written(Some(ResourceVersion::new(&self.version.to_string()))),
                 Err(error) => error.into(),
             };
-            self.step([Event::Written { slot, change, outcome }]);
+            self.step([Event::Written { slot, write: change, outcome }]);
         }
     }
 
     /// The number of healthy Rollups.
     pub fn healthy(&self) -> usize {
-        self.engine.census().rollups[0]
+        self.engine.stats().rollups[0]
     }
 
     /// The number of ready Applications.
     pub fn ready(&self) -> usize {
-        self.engine.census().applications[0]
+        self.engine.stats().applications[0]
     }
 }
 
 /// One step of the engine. Returns the effects that the sources do not handle.
 fn route(
     engine: &mut Engine,
-    sources: &mut Sources<Feeds>,
+    sources: &mut ClusterSources<Feeds>,
     now: Timestamp,
     events: impl IntoIterator<Item = Event>,
 ) -> Vec<Effect> {
@@ -185,8 +185,8 @@ fn route(
     sources.route(effects, |events| engine.step(now, events))
 }
 
-fn served(version: &str, plural: &str) -> Served {
-    Served {
+fn served(version: &str, plural: &str) -> ServedResource {
+    ServedResource {
         version: version.into(),
         versions: [version.into()].into(),
         plural: plural.into(),
@@ -197,6 +197,6 @@ fn served(version: &str, plural: &str) -> Served {
 
 fn look(lens: &Lens, json: &[u8], now: Timestamp) -> Result<Told> {
     let object = Object::from_json(json, lens.plan())?;
-    let (name, seen) = lens.look(&object, LookContext { now, has_status: Some(true) });
+    let (name, seen) = lens.project(&object, ProjectionContext { now, has_status: Some(true) });
     Ok(Told { name, seen })
 }

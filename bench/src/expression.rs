@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use bellwether_expr::{Absence, Facts, Fuel, Input, Mistake, Program, Scope};
+use bellwether_expr::{Absence, CompileError, Facts, Fuel, Input, Program, Scope};
 use bellwether_model::{Object, Plan, Value};
 use serde_json::{Value as Json, json};
 
@@ -34,7 +34,7 @@ impl<'r> Expression<'r> {
         Ok(Self { text, scope, program, rows, facts })
     }
 
-    pub fn compile(&self) -> Result<Program, Mistake> {
+    pub fn compile(&self) -> Result<Program, CompileError> {
         Program::cel(self.text, &self.scope)
     }
 

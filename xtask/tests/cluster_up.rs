@@ -3,7 +3,7 @@
 use std::{path::Path, process::Command};
 
 use anyhow::{Context as _, Result};
-use bellwether_testkit::{Binary, PATIENCE, Program, eventually};
+use bellwether_testkit::{Binary, Program, TIMEOUT, eventually};
 
 #[tokio::test]
 async fn clusters_start_and_are_removed() -> Result<()> {
@@ -17,7 +17,7 @@ async fn clusters_start_and_are_removed() -> Result<()> {
     ]);
     up.start()?;
     let mut kubeconfigs = String::new();
-    eventually(PATIENCE, "the kubeconfigs are printed", async || {
+    eventually(TIMEOUT, "the kubeconfigs are printed", async || {
         anyhow::ensure!(up.is_running(), "the command ended: {}", up.log());
         let log = up.log();
         let printed = log.lines().find_map(|line| line.trim().strip_prefix("export KUBECONFIG="));
@@ -43,5 +43,5 @@ async fn clusters_start_and_are_removed() -> Result<()> {
     assert!(directory.exists(), "{} contains the clusters", directory.display());
     assert!(up.stop().await?.success(), "SIGTERM is a regular end");
     assert!(up.log().ends_with("clusters and their files removed\n"), "{}", up.log());
-    eventually(PATIENCE, "the directory is removed", async || Ok(!directory.exists())).await
+    eventually(TIMEOUT, "the directory is removed", async || Ok(!directory.exists())).await
 }

@@ -22,7 +22,7 @@ type Fields = BTreeMap<&'static str, String>;
 type Statuses = BTreeMap<String, Fields>;
 
 /// How long the old controller may take to end at a fatal situation.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The name of the Application in every situation except the examples.
 const APPLICATION: &str = "web";
@@ -146,8 +146,7 @@ async fn survived(stage: &Stage, subjects: &Subjects) -> Result<Vec<&'static str
         put(stage, &situation).await?;
         let controller = Controller::start(Who::Old, subjects, &stage.access, 5)?;
         let ended =
-            eventually(PATIENCE, "the controller ends", async || Ok(!controller.program().is_running()))
-                .await;
+            eventually(TIMEOUT, "the controller ends", async || Ok(!controller.program().is_running())).await;
         survived.extend(ended.is_err().then_some(situation.name));
         let at = format!("{}/{APPLICATION}", path(situation.name, &application(&situation)));
         stage.send("DELETE", &at, &json!({})).await?;

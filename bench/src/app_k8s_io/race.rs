@@ -28,7 +28,7 @@ const PERIOD: u32 = 120;
 /// The duration of the idle measurement: longer than the resync period.
 const QUIET: Duration = Duration::from_secs(140);
 
-const PATIENCE: Duration = Duration::from_mins(10);
+const TIMEOUT: Duration = Duration::from_mins(10);
 
 const MIB: f64 = 1_048_576.0;
 
@@ -151,7 +151,7 @@ async fn watch(stage: &Stage) -> Result<Watch> {
 
 /// The name and `componentsReady` of the next Application on the watch.
 async fn next(watch: &mut Watch) -> Result<(String, String)> {
-    let line = timeout(PATIENCE, watch.try_next()).await.context("the watch has no more events")??;
+    let line = timeout(TIMEOUT, watch.try_next()).await.context("the watch has no more events")??;
     let mut event: Value = serde_json::from_str(&line.context("the watch has ended")?)?;
     let object = event["object"].take();
     Ok((text(&object["metadata"]["name"]), text(&object["status"]["componentsReady"])))

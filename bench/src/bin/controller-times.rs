@@ -25,7 +25,7 @@ use tokio::{
 };
 
 /// The timeout of steps that are not measured.
-const PATIENCE: Duration = Duration::from_mins(3);
+const TIMEOUT: Duration = Duration::from_mins(3);
 
 /// The time after which all effects of a change are visible.
 const QUIET: Duration = Duration::from_secs(3);
@@ -116,7 +116,7 @@ impl Benchmark {
         let before = self.server.calls().await?;
         let controller = self.start()?;
         figure("first_ready_s", controller.ready().await?.as_secs_f64())?;
-        let right = self.sightings.all_have(&self.expected(0), PATIENCE).await?;
+        let right = self.sightings.all_have(&self.expected(0), TIMEOUT).await?;
         figure("first_right_s", (right - controller.begun()).as_secs_f64())?;
         sleep(QUIET).await;
         figure("first_writes", (self.server.calls().await? - before).statuses)?;
@@ -177,7 +177,7 @@ impl Benchmark {
         let applications = self.population.applications();
         let first: Vec<_> = (0..applications).map(|number| self.population.members(number).start).collect();
         self.server.turn_all(&self.population, first.iter().copied(), false).await?;
-        self.sightings.all_have(&self.expected(1), PATIENCE).await?;
+        self.sightings.all_have(&self.expected(1), TIMEOUT).await?;
         sleep(QUIET).await;
         let mut choice = 1_u64;
         let mut waiting: HashMap<usize, bool> = HashMap::new();
@@ -200,7 +200,7 @@ impl Benchmark {
         figure("words_writes", (self.server.calls().await? - before).statuses / float(accepted.len()))?;
         let left = waiting.into_iter().filter(|(_, waiting)| *waiting).map(|(object, _)| object);
         self.server.turn_all(&self.population, first.into_iter().chain(left), true).await?;
-        self.sightings.all_have(&self.expected(0), PATIENCE).await?;
+        self.sightings.all_have(&self.expected(0), TIMEOUT).await?;
         sleep(QUIET).await;
         Ok(())
     }
@@ -245,7 +245,7 @@ impl Benchmark {
             made += own??;
         }
         let took = begun.elapsed().as_secs_f64();
-        self.sightings.all_have(&self.expected(0), PATIENCE).await?;
+        self.sightings.all_have(&self.expected(0), TIMEOUT).await?;
         sleep(QUIET).await;
         figure("burst_changes", float(made))?;
         figure("burst_s", took)?;
@@ -274,7 +274,7 @@ impl Benchmark {
         self.server.turn_all(&self.population, objects, false).await?;
         let before = self.server.calls().await?;
         let controller = self.start()?;
-        let right = self.sightings.all_have(&self.expected(1), PATIENCE).await?;
+        let right = self.sightings.all_have(&self.expected(1), TIMEOUT).await?;
         figure("changed_right_s", (right - controller.begun()).as_secs_f64())?;
         sleep(QUIET).await;
         figure("changed_writes", (self.server.calls().await? - before).statuses)?;

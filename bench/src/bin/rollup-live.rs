@@ -19,7 +19,7 @@ use bellwether_testkit::{Cluster, eventually};
 use serde_json::json;
 use tokio::time::sleep;
 
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 /// Longer than a second, because the rate limit of the outbox must not affect the latency.
 const PAUSE: Duration = Duration::from_millis(1200);
 const ROLLUP: &str = "/apis/bellwether.dev/v1alpha1/rollups/umbrella";
@@ -37,7 +37,7 @@ async fn main() -> Result<()> {
     let server = Server::new(cluster.admin().client().await?);
     let path = format!("/apis/ops.example/v1/namespaces/{NAMESPACE}/{PLURAL}");
     server.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &umbrella::definition()).await?;
-    eventually(PATIENCE, "the CRD of the components is served", async || Ok(server.get(&path).await.is_ok()))
+    eventually(TIMEOUT, "the CRD of the components is served", async || Ok(server.get(&path).await.is_ok()))
         .await?;
     writeln!(stderr(), "creating {components} components")?;
     let set_status = async |number: usize, well: bool| {
@@ -58,7 +58,7 @@ async fn main() -> Result<()> {
     let health_is = async |health: &str| -> Result<()> {
         let begun = Instant::now();
         while server.get(ROLLUP).await?["status"]["health"] != health {
-            ensure!(begun.elapsed() < PATIENCE, "the Rollup did not become {health}");
+            ensure!(begun.elapsed() < TIMEOUT, "the Rollup did not become {health}");
         }
         Ok(())
     };

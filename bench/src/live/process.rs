@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use bellwether_testkit::{Access, Controller, memory_of, work_of};
 
 /// The timeout until the controller is ready.
-const PATIENCE: Duration = Duration::from_mins(3);
+const TIMEOUT: Duration = Duration::from_mins(3);
 
 pub struct Process {
     controller: Controller,
@@ -38,7 +38,7 @@ impl Process {
 
     /// Waits for readiness, and returns the time since the start.
     pub async fn ready(&self) -> Result<Duration> {
-        self.controller.ready(PATIENCE).await?;
+        self.controller.ready(TIMEOUT).await?;
         Ok(self.begun.elapsed())
     }
 

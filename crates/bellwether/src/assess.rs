@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 
 use anyhow::Result;
 use bellwether_health::Evidence;
-use bellwether_input::Problem;
+use bellwether_input::InputError;
 use bellwether_inspect::{observe::is_group, shell::program};
 use bellwether_model::State;
 use bellwether_terminal::{
@@ -58,7 +58,7 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
 }
 
 /// A note that groups are assessed by their stored status, which may be stale. None without groups.
-pub(crate) fn stored_groups(read: &[Result<Row, Problem>]) -> Option<String> {
+pub(crate) fn stored_groups(read: &[Result<Row, InputError>]) -> Option<String> {
     let group = read.iter().flatten().find(|row| is_group(&row.identity.kind()))?;
     Some(format!(
         "Applications and Rollups (e.g. {}) are assessed by their stored status. To assess their members, run: {} status \
@@ -69,7 +69,7 @@ pub(crate) fn stored_groups(read: &[Result<Row, Problem>]) -> Option<String> {
 }
 
 /// 0 if all objects are healthy, 1 if one is not, 2 if one could not be read.
-pub(crate) fn exit_code(read: &[Result<Row, Problem>]) -> u8 {
+pub(crate) fn exit_code(read: &[Result<Row, InputError>]) -> u8 {
     if read.iter().any(Result::is_err) {
         BAD_INPUT
     } else {
@@ -83,9 +83,9 @@ pub(crate) const NO_OBJECTS: &str = "No objects found.\n";
 const MAX_ERRORS: usize = 20;
 
 /// A sentence for each document that could not be read.
-pub(crate) fn errors(read: &[Result<Row, Problem>]) -> Vec<String> {
+pub(crate) fn errors(read: &[Result<Row, InputError>]) -> Vec<String> {
     let problems = || read.iter().filter_map(|entry| entry.as_ref().err());
-    let mut errors: Vec<_> = problems().take(MAX_ERRORS).map(Problem::to_string).collect();
+    let mut errors: Vec<_> = problems().take(MAX_ERRORS).map(InputError::to_string).collect();
     let more = problems().count() - errors.len();
     if more > 0 {
         errors.push(format!("and {more} more (use -o json to list them all)"));
@@ -93,7 +93,7 @@ pub(crate) fn errors(read: &[Result<Row, Problem>]) -> Vec<String> {
     errors
 }
 
-fn names(read: &[Result<Row, Problem>]) -> String {
+fn names(read: &[Result<Row, InputError>]) -> String {
     read.iter().flatten().fold(String::new(), |mut names, row| {
         names.push_str(&row.identity.qualified());
         names.push('\n');

@@ -8,7 +8,7 @@ use bellwether_health::{
     dialect::{argo, kstatus},
     explain,
 };
-use bellwether_input::Problem;
+use bellwether_input::InputError;
 use bellwether_inspect::owner_tree::reason_and_message;
 use bellwether_model::{Object, State};
 use bellwether_terminal::printable;
@@ -109,11 +109,11 @@ impl Assessment {
                 kstatus::Status::Unknown => State::Unknown,
             }),
             Self::Argo(health) => health.as_ref().map(|health| match health.status {
-                argo::Status::Healthy => State::Ready,
-                argo::Status::Progressing => State::InProgress,
-                argo::Status::Degraded => State::Failed,
-                argo::Status::Suspended => State::Suspended,
-                argo::Status::Unknown => State::Unknown,
+                argo::HealthStatusCode::Healthy => State::Ready,
+                argo::HealthStatusCode::Progressing => State::InProgress,
+                argo::HealthStatusCode::Degraded => State::Failed,
+                argo::HealthStatusCode::Suspended => State::Suspended,
+                argo::HealthStatusCode::Unknown => State::Unknown,
             }),
         }
     }
@@ -233,7 +233,7 @@ pub(crate) enum Entry<'r> {
 }
 
 /// For `-o json`, in the order of the input.
-pub(crate) fn entries(read: &[Result<Row, Problem>]) -> Vec<Entry<'_>> {
+pub(crate) fn entries(read: &[Result<Row, InputError>]) -> Vec<Entry<'_>> {
     read.iter()
         .map(|entry| match entry {
             Ok(row) => Entry::Row(row),

@@ -13,12 +13,11 @@ use std::{
 use anyhow::{Result, anyhow, ensure};
 use bellwether_engine::{Dialect, Engine, GroupKind, NamespacedName, OwnKind};
 use bellwether_kube_io::{
+    client::ClientOptions,
     controller_loop::ControllerLoop,
-    read::Settings,
-    write::{
-        CallError, Campaign, Leadership, LeaseSettings, Login, PATIENCE, Recorder, call, campaign,
-        olm::keep_in_step,
-    },
+    leader_election::{LeaderElector, Leadership, LeaseSettings},
+    read::ReaderSettings,
+    write::{CallError, REQUEST_TIMEOUT, Recorder, call, olm::sync_operator_condition},
 };
 use bellwether_wire::{ErrorClass, Verb};
 use jiff::Timestamp;
@@ -83,7 +82,7 @@ async fn control(command: &Controller) -> Result<()> {
         stop_signal().await;
         process::exit(1);
     });
-    let login = Login { kubeconfig: command.kubeconfig.clone(), context: command.context.clone() };
+    let login = ClientOptions { kubeconfig: command.kubeconfig.clone(), context: command.context.clone() };
     let connection = login.connect().await?;
     connection.check().await?;
     let listener = TcpListener::bind(&command.listen).await.map_err(|error| {
@@ -106,13 +105,13 @@ async fn control(command: &Controller) -> Result<()> {
         let namespace = own_namespace(command.namespace.as_deref());
         ensure_namespace(&namespace, &connection.client).await;
         let settings = LeaseSettings::new(&namespace, &lease(command), &identity);
-        let (leadership, campaign) = campaign(connection.client.clone(), settings);
-        (leadership, Candidate::Elected(campaign))
+        let (leadership, elector) = LeaderElector::start(connection.client.clone(), settings);
+        (leadership, Candidate::Elected(elector))
     } else {
         let (leadership, sender) = always_leading();
         (leadership, Candidate::Only(sender))
     };
-    let settings = Settings { namespace: command.watch_namespace.clone(), ..Settings::default() };
+    let settings = ReaderSettings { namespace: command.watch_namespace.clone(), ..ReaderSettings::default() };
     let recorder = Recorder::start(connection.client.clone(), &identity);
     let engine = if command.watch_namespace.is_some() { Engine::of_one_namespace() } else { Engine::new() };
     let engine =
@@ -120,9 +119,10 @@ async fn control(command: &Controller) -> Result<()> {
     let mut controller_loop =
         ControllerLoop::new(engine, connection.client.clone(), settings, leadership.clone(), recorder);
     let olm = command.rollups.olm().map(|(target, rollup)| {
-        let statuses = controller_loop.follow(GroupKind::own("Rollup"), NamespacedName::new("", rollup));
+        let statuses =
+            controller_loop.follow(GroupKind::bellwether("Rollup"), NamespacedName::new("", rollup));
         let (target, rollup) = (target.clone(), rollup.to_owned());
-        tokio::spawn(keep_in_step(connection.client, target, rollup, statuses, leadership.clone()))
+        tokio::spawn(sync_operator_condition(connection.client, target, rollup, statuses, leadership.clone()))
     });
     let probes = Arc::new(Probes::new(command, &controller_loop, leadership));
     let server = tokio::spawn(bellwether_server::serve(listener, probes, when_true(stopped.clone())));
@@ -130,11 +130,11 @@ async fn control(command: &Controller) -> Result<()> {
     controller_loop.run(when_true(stopped.clone())).await;
     if let Some(olm) = olm {
         // It ends after its write in flight. The Lease is released after that.
-        let _ = timeout(PATIENCE, olm).await;
+        let _ = timeout(REQUEST_TIMEOUT, olm).await;
     }
-    if let Candidate::Elected(campaign) = candidate {
+    if let Candidate::Elected(elector) = candidate {
         // Without a response, the Lease expires by itself.
-        let _ = timeout(PATIENCE, campaign.release()).await;
+        let _ = timeout(REQUEST_TIMEOUT, elector.release()).await;
     }
     ensure!(*stopped.borrow(), "the leader election task has failed. Restart the controller.");
     if let Ok(ended) = timeout(GRACE, server).await {
@@ -152,7 +152,7 @@ fn lease(command: &Controller) -> String {
 }
 
 enum Candidate {
-    Elected(Campaign),
+    Elected(LeaderElector),
     /// Without leader election.
     #[expect(dead_code, reason = "the receivers see the end of the leadership when it is dropped")]
     Only(watch::Sender<Leadership>),
@@ -184,7 +184,8 @@ fn own_namespace(given: Option<&str>) -> String {
 /// Warns if the CRDs are not installed. The controller waits for them.
 async fn check_crds(client: &Client) {
     let path = format!("/apis/{}/{}", bellwether_api::GROUP, bellwether_api::VERSION);
-    if let Err(CallError::Api(error)) = call(client, Verb::Get.request(&path, Vec::new()), PATIENCE).await
+    if let Err(CallError::Api(error)) =
+        call(client, Verb::Get.request(&path, Vec::new()), REQUEST_TIMEOUT).await
         && error.class == ErrorClass::NotServed
     {
         warn!("CRDs not installed. Run: bellwether crds | kubectl apply --server-side -f -");
@@ -195,12 +196,15 @@ async fn check_crds(client: &Client) {
 async fn ensure_namespace(name: &str, client: &Client) {
     let collection = "/api/v1/namespaces";
     let found =
-        call(client, Verb::GetMetadata.request(&format!("{collection}/{name}"), Vec::new()), PATIENCE).await;
+        call(client, Verb::GetMetadata.request(&format!("{collection}/{name}"), Vec::new()), REQUEST_TIMEOUT)
+            .await;
     if !matches!(found, Err(CallError::Api(error)) if error.class == ErrorClass::NotFound) {
         return;
     }
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
-    match call(client, Verb::Create.request(collection, namespace.to_string().into_bytes()), PATIENCE).await {
+    match call(client, Verb::Create.request(collection, namespace.to_string().into_bytes()), REQUEST_TIMEOUT)
+        .await
+    {
         Ok(_) => info!(namespace = name, "created the namespace of the Lease"),
         Err(error) => warn!(namespace = name, %error, "cannot create the namespace of the Lease"),
     }

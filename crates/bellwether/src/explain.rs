@@ -5,7 +5,7 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::{Context as _, Result};
 use bellwether_engine::{Condition, Group, GroupKind};
 use bellwether_health::{Context, Evidence, Rule, RuleText, Source, Verdict, rules};
-use bellwether_input::Problem;
+use bellwether_input::InputError;
 use bellwether_inspect::{
     observe::{GroupQuery, Observation, is_group},
     owner_tree::reason_and_message,
@@ -82,7 +82,8 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
     let chosen = Chosen::by(rules);
     let (location, now) = (location.location(), now.unwrap_or_else(Timestamp::now));
     let read = || {
-        let observation = Observation::read_own_kinds(&location, now, &[GroupKind::own("HealthRule")])?;
+        let observation =
+            Observation::read_own_kinds(&location, now, &[GroupKind::bellwether("HealthRule")])?;
         let context = Context { builtin: !no_builtin, ..observation.context() };
         let context =
             if rules.is_empty() { context } else { Context { rules: Some(&chosen.rules), ..context } };
@@ -149,7 +150,7 @@ fn condition(Condition { type_, statement, .. }: &Condition) -> Evidence {
 
 fn print(
     format: ExplainFormat,
-    read: &[Result<Row, Problem>],
+    read: &[Result<Row, InputError>],
     now: Timestamp,
     screen: Screen,
 ) -> Result<Outcome> {

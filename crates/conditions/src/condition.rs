@@ -8,7 +8,7 @@ use bellwether_model::{
 };
 use jiff::Timestamp;
 
-use crate::legal::LONGEST_MESSAGE;
+use crate::legal::MAX_MESSAGE;
 
 /// Status, reason and message of a condition, without a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Condition {
     pub status: ConditionStatus,
     /// CamelCase, for programs.
     pub reason: String,
-    /// For people. At most [`LONGEST_MESSAGE`] bytes.
+    /// For people. At most [`MAX_MESSAGE`] bytes.
     pub message: String,
     /// When `status` last changed.
     pub last_transition_time: Timestamp,
@@ -64,7 +64,7 @@ impl Condition {
     ) -> Self {
         let kept = stored.filter(|stored| stored.status == statement.status);
         let mut message = statement.message.into_owned();
-        shorten(&mut message, LONGEST_MESSAGE);
+        shorten(&mut message, MAX_MESSAGE);
         Self {
             type_: type_.into(),
             status: statement.status,
@@ -129,6 +129,6 @@ mod tests {
         let statement = Statement::new(False, "not legal", "ä".repeat(20_000));
         let next = Condition::next(None, "Ready", statement, None, Timestamp::UNIX_EPOCH);
         assert_eq!(next.reason, "NotLegal");
-        assert!(next.message.len() <= LONGEST_MESSAGE && next.message.ends_with("ä…"));
+        assert!(next.message.len() <= MAX_MESSAGE && next.message.ends_with("ä…"));
     }
 }

@@ -1,14 +1,14 @@
 //! Limits of Kubernetes for conditions.
 
 /// In bytes, as the schema of `metav1.Condition` has it.
-const LONGEST_TYPE: usize = 316;
+const MAX_TYPE: usize = 316;
 /// The longest message that `metav1.Condition` allows, in bytes.
-pub const LONGEST_MESSAGE: usize = 32_768;
+pub const MAX_MESSAGE: usize = 32_768;
 
 /// True for a legal condition type: a name such as `Ready`, or a qualified one such as `example.com/Ready`.
 pub fn is_legal_type(text: &str) -> bool {
     let (domain, name) = text.split_once('/').map_or((None, text), |(domain, name)| (Some(domain), name));
-    text.len() <= LONGEST_TYPE
+    text.len() <= MAX_TYPE
         && is_enclosed(name, |character| character.is_ascii_alphanumeric(), "-_.")
         && domain.is_none_or(|domain| domain.split('.').all(is_label))
 }
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn types_have_a_longest() {
-        assert!(is_legal_type(&"a".repeat(LONGEST_TYPE)));
-        assert!(!is_legal_type(&"a".repeat(LONGEST_TYPE + 1)));
+        assert!(is_legal_type(&"a".repeat(MAX_TYPE)));
+        assert!(!is_legal_type(&"a".repeat(MAX_TYPE + 1)));
     }
 }

@@ -66,7 +66,7 @@ pub use condition::{Condition, Statement};
 pub use consensus::Consensus;
 pub use damping::{Damped, damp};
 pub use identity::{Identity, Names};
-pub use legal::{LONGEST_MESSAGE, is_legal_type};
+pub use legal::{MAX_MESSAGE, is_legal_type};
 pub use merge::{SourceText, merge, merge_as};
 pub use message::message;
 pub use place::{has_newer_generation, put_in_place};

@@ -7,7 +7,7 @@ use bellwether_model::text::{legal_reason, one_line};
 use crate::{
     condition::Statement,
     consensus::Consensus,
-    legal::LONGEST_MESSAGE,
+    legal::MAX_MESSAGE,
     message::message,
     policy::{Choice, Class, Policy, WhenFine},
     tally::Tally,
@@ -84,7 +84,7 @@ fn message_for<'a, K: Ord + Clone>(
             WhenFine::Text(text) => text.clone(),
             WhenFine::Agreed => {
                 let agreed = consensus.and_then(|consensus| consensus.message(class)).unwrap_or_default();
-                Cow::Owned(one_line(agreed.trim(), policy.budget.min(LONGEST_MESSAGE)).into_owned())
+                Cow::Owned(one_line(agreed.trim(), policy.budget.min(MAX_MESSAGE)).into_owned())
             }
         };
     }

@@ -2,7 +2,7 @@
 
 use bellwether_model::text::{one_line, shorten};
 
-use crate::legal::LONGEST_MESSAGE;
+use crate::legal::MAX_MESSAGE;
 
 const SEPARATOR: &str = "; ";
 
@@ -22,7 +22,7 @@ pub fn message<N: AsRef<str>, T: AsRef<str>>(
     total: usize,
     budget: usize,
 ) -> String {
-    let budget = budget.min(LONGEST_MESSAGE);
+    let budget = budget.min(MAX_MESSAGE);
     let mut line = String::new();
     let (mut given, mut first) = (0, 0);
     // The longest prefix that leaves room for "and N more", and how many items it shows.
@@ -62,8 +62,8 @@ fn and_more(rest: usize) -> String {
 }
 
 fn push_item(line: &mut String, name: &str, text: &str) {
-    line.push_str(&one_line(name.trim(), LONGEST_MESSAGE));
-    let text = one_line(text.trim(), LONGEST_MESSAGE);
+    line.push_str(&one_line(name.trim(), MAX_MESSAGE));
+    let text = one_line(text.trim(), MAX_MESSAGE);
     if !text.is_empty() {
         line.push(' ');
         line.push_str(&text);
@@ -115,7 +115,7 @@ mod tests {
     fn kubernetes_limit_is_never_exceeded() {
         let items = (0..10_000).map(|number| (format!("member-{number}"), "is not ready"));
         let message = message(items, 10_000, usize::MAX);
-        assert!((32_700..=LONGEST_MESSAGE).contains(&message.len()), "{}", message.len());
+        assert!((32_700..=MAX_MESSAGE).contains(&message.len()), "{}", message.len());
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Policy {
     pub reasons: Reasons,
     /// The message if all sources are fine.
     pub when_fine: WhenFine,
-    /// The longest message, in bytes; capped at [`LONGEST_MESSAGE`](crate::LONGEST_MESSAGE).
+    /// The longest message, in bytes; capped at [`MAX_MESSAGE`](crate::MAX_MESSAGE).
     pub budget: usize,
 }
 

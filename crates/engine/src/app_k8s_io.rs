@@ -21,7 +21,7 @@ pub struct AppK8sIoSpec {
     /// `spec.descriptor.version`.
     pub version: Option<String>,
     /// Invalid fields, each as `path: reason`.
-    pub mistakes: Vec<String>,
+    pub invalid_fields: Vec<String>,
 }
 
 /// Other fields of the status belong to other controllers.
@@ -51,7 +51,7 @@ impl AppK8sIoSpec {
         let field = |path: &str| object.at(path).filter(|value| !matches!(value, Value::Null));
         match field("spec.selector").map(selector).transpose() {
             Ok(selector) => spec.selector = selector,
-            Err(mistake) => spec.mistakes.push(mistake),
+            Err(compile_error) => spec.invalid_fields.push(compile_error),
         }
         match field("spec.componentKinds").map(|kinds| kinds.as_list().ok_or(kinds)).transpose() {
             Ok(kinds) => {
@@ -59,11 +59,11 @@ impl AppK8sIoSpec {
                     match component_kind(entry) {
                         Ok(kind) if spec.component_kinds.contains(&kind) => {}
                         Ok(kind) => spec.component_kinds.push(kind),
-                        Err(why) => spec.mistakes.push(format!("spec.componentKinds[{index}]: {why}")),
+                        Err(why) => spec.invalid_fields.push(format!("spec.componentKinds[{index}]: {why}")),
                     }
                 }
             }
-            Err(_) => spec.mistakes.push("spec.componentKinds: must be a list".to_owned()),
+            Err(_) => spec.invalid_fields.push("spec.componentKinds: must be a list".to_owned()),
         }
         spec
     }
@@ -248,9 +248,9 @@ mod tests {
         json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]}}),
         &["spec.selector.matchExpressions[0]: unsupported operator \"Like\": use In, NotIn, Exists or DoesNotExist"],
     )]
-    fn invalid_fields_are_reported(#[case] spec: serde_json::Value, #[case] mistakes: &[&str]) {
+    fn invalid_fields_are_reported(#[case] spec: serde_json::Value, #[case] invalid_fields: &[&str]) {
         let spec = read(&spec);
-        assert_eq!(spec.mistakes, mistakes);
+        assert_eq!(spec.invalid_fields, invalid_fields);
         assert_eq!((spec.selector, spec.component_kinds), (None, Vec::new()));
     }
 }

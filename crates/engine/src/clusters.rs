@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     event::ClusterEvent,
-    facts::Served,
+    facts::ServedResource,
     id::{Cluster, GroupKind},
 };
 
@@ -24,26 +24,26 @@ const RECONNECT: SignedDuration = SignedDuration::from_secs(3);
 pub struct ClusterStatus {
     /// The uid of the namespace `kube-system`; `None` if it cannot be read.
     pub uid: Option<Box<str>>,
-    pub kinds: Arc<HashMap<GroupKind, Served>>,
+    pub kinds: Arc<HashMap<GroupKind, ServedResource>>,
     /// When data or a bookmark last arrived.
-    pub heard: Option<Timestamp>,
-    pub lost: Option<Timestamp>,
+    pub last_heard: Option<Timestamp>,
+    pub disconnected_since: Option<Timestamp>,
 }
 
 impl ClusterStatus {
     /// Set if the cluster has been silent for so long that its state is stale.
     pub fn silent_since(&self, now: Timestamp) -> Option<Timestamp> {
-        self.heard.filter(|heard| heard.duration_until(now) >= SILENCE)
+        self.last_heard.filter(|heard| heard.duration_until(now) >= SILENCE)
     }
 
     /// When the cluster becomes silent, if nothing arrives before.
     fn silent_at(&self) -> Option<Timestamp> {
-        self.heard?.checked_add(SILENCE).ok()
+        self.last_heard?.checked_add(SILENCE).ok()
     }
 
     /// Set if the connection is down for longer than a reconnect takes, or if the cluster is silent.
-    pub fn out_of_touch_since(&self, now: Timestamp) -> Option<Timestamp> {
-        let lost = self.lost.filter(|lost| lost.duration_until(now) > RECONNECT);
+    pub fn unreachable_since(&self, now: Timestamp) -> Option<Timestamp> {
+        let lost = self.disconnected_since.filter(|lost| lost.duration_until(now) > RECONNECT);
         lost.or_else(|| self.silent_since(now))
     }
 }
@@ -100,8 +100,11 @@ impl Clusters {
 
     /// A clock that was set is not silence.
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
-        let times =
-            self.status.values_mut().flat_map(|status| [&mut status.heard, &mut status.lost]).flatten();
+        let times = self
+            .status
+            .values_mut()
+            .flat_map(|status| [&mut status.last_heard, &mut status.disconnected_since])
+            .flatten();
         for time in times.chain(self.timers.values_mut()) {
             *time = time.checked_add(by).unwrap_or(*time);
         }
@@ -129,7 +132,7 @@ impl Clusters {
                 self.status.remove(cluster);
                 return Some(ClusterChange::Removed);
             }
-            ClusterEvent::Connected => status.lost = None,
+            ClusterEvent::Connected => status.disconnected_since = None,
             ClusterEvent::Identified(uid) => {
                 let before = status.uid.replace(uid);
                 if before.is_some() && before != status.uid {
@@ -137,8 +140,8 @@ impl Clusters {
                 }
             }
             ClusterEvent::Kinds(kinds) => status.kinds = kinds,
-            ClusterEvent::Heard(time) => status.heard = Some(time),
-            ClusterEvent::Lost => _ = status.lost.get_or_insert(now),
+            ClusterEvent::Heard(time) => status.last_heard = Some(time),
+            ClusterEvent::Disconnected => _ = status.disconnected_since.get_or_insert(now),
         }
         None
     }
@@ -164,7 +167,7 @@ mod tests {
         #[case] heard: Option<i64>,
         #[case] since: Option<i64>,
     ) {
-        let status = ClusterStatus { heard: heard.map(at), ..ClusterStatus::default() };
+        let status = ClusterStatus { last_heard: heard.map(at), ..ClusterStatus::default() };
         assert_eq!(status.silent_since(at(1000)), since.map(at));
     }
 
@@ -173,11 +176,11 @@ mod tests {
         let (mut clusters, east) = (Clusters::default(), Cluster::named("east"));
         let mut since = |event, second, now| {
             clusters.handle(&east, event, at(second));
-            clusters.get(&east).unwrap().out_of_touch_since(at(now))
+            clusters.get(&east).unwrap().unreachable_since(at(now))
         };
         assert_eq!(since(ClusterEvent::Heard(at(100)), 100, 101), None);
-        assert_eq!(since(ClusterEvent::Lost, 110, 112), None);
-        assert_eq!(since(ClusterEvent::Lost, 113, 114), Some(at(110)));
+        assert_eq!(since(ClusterEvent::Disconnected, 110, 112), None);
+        assert_eq!(since(ClusterEvent::Disconnected, 113, 114), Some(at(110)));
         assert_eq!(since(ClusterEvent::Connected, 115, 116), None);
         assert_eq!(since(ClusterEvent::Connected, 115, 221), Some(at(100)));
         assert_eq!(since(ClusterEvent::Heard(at(220)), 220, 221), None);

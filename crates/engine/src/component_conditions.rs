@@ -42,7 +42,7 @@ impl ComponentConditions {
         let reported: Vec<_> = self.conditions.iter().map(ComponentCondition::reported).collect();
         read(&Source {
             conditions: &reported,
-            generation: self.generation.filter(|_| !Bug::BelieveStaleCondition.is_planted()),
+            generation: self.generation.filter(|_| !Bug::AcceptStaleCondition.is_planted()),
             created: self.created,
             unreachable: false,
         })

@@ -15,7 +15,7 @@ pub const ADOPTED: &str = "Adopted";
 /// Application: the dependencies lead back to the Application. Set only if they do.
 pub const DEPENDENCY_CYCLE: &str = "DependencyCycle";
 
-/// Application of app.k8s.io: a kind cannot be read, the spec is invalid, or an owner reference was refused.
+/// Application of app.k8s.io: a kind cannot be read, the spec is invalid, or an owner reference was rejected.
 pub const ERROR: &str = "Error";
 
 /// Rollup: the components work.

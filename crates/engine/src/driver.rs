@@ -10,15 +10,15 @@ use jiff::{SignedDuration, Timestamp};
 #[cfg(feature = "planted")]
 use crate::id::Cluster;
 use crate::{
-    census::Census,
     clock::{Clock, Now},
-    effect::{Change, Effect, Slot},
+    effect::{Effect, Slot, Write},
     engine::Engine,
     event::{Event, Outcome},
     id::{GroupKind, NamespacedName},
     lens::Lens,
     outbox::Outbox,
     planted::Bug,
+    stats::EngineStats,
     view::{Group, GroupStatus},
 };
 
@@ -52,8 +52,8 @@ impl Driver {
         let now = now.time;
         let mut effects = self.engine.step(now, events);
         effects.retain(|effect| match effect {
-            Effect::Want(slot, urgency) => {
-                self.outbox.want(now, slot, *urgency);
+            Effect::EnqueueWrite(slot, urgency) => {
+                self.outbox.enqueue(now, slot, *urgency);
                 false
             }
             Effect::Wake(time) => {
@@ -77,24 +77,24 @@ impl Driver {
     }
 
     /// Takes the writes that are due and counts them as in flight. Empty unless this process is the leader.
-    pub fn write(&mut self, now: Now, leads: bool) -> Vec<(Slot, Change)> {
+    pub fn write(&mut self, now: Now, leads: bool) -> Vec<(Slot, Write)> {
         self.advance_clock(now);
         let now = now.time;
         self.outbox.set_leading(leads || Bug::WriteWithoutLease.is_planted());
-        self.outbox.take(now, |slot| self.engine.change(now, slot))
+        self.outbox.take(now, |slot| self.engine.render_write(now, slot))
     }
 
     /// Handles the outcome of a write. `retry_after` is the server's Retry-After.
     pub fn written(
         &mut self,
         now: Now,
-        (slot, change): (Slot, Change),
+        (slot, write): (Slot, Write),
         outcome: Outcome,
         retry_after: Option<SignedDuration>,
     ) -> Vec<Effect> {
         self.advance_clock(now);
         self.outbox.done(now.time, &slot, &outcome, retry_after);
-        self.step(now, [Event::Written { slot, change, outcome }])
+        self.step(now, [Event::Written { slot, write, outcome }])
     }
 
     /// When to call `tick` or `write` next, if nothing happens before.
@@ -109,8 +109,8 @@ impl Driver {
         self.outbox.depth().0
     }
 
-    pub fn census(&self) -> Census {
-        self.engine.census()
+    pub fn stats(&self) -> EngineStats {
+        self.engine.stats()
     }
 
     pub fn groups(&self, now: Timestamp) -> Vec<Group> {

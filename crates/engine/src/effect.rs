@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     dialect::Dialect,
-    facts::{Owner, ResourceVersion},
+    facts::{OwnerReference, ResourceVersion},
     group_ref::{GroupRef, OwnKind},
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     lens::Lens,
@@ -20,9 +20,9 @@ pub enum Effect {
     Follow { feed: FeedId, cluster: Cluster, kind: GroupKind, lens: Arc<Lens> },
     /// Stop watching.
     Leave { feed: FeedId, cluster: Cluster },
-    /// The slot may need a write; `None` withdraws it. [`Engine::change`](crate::Engine::change) renders the
+    /// The slot may need a write; `None` withdraws it. [`Engine::render_write`](crate::Engine::render_write) renders the
     /// change when the write is due, so that changes in between cost no rendering.
-    Want(Slot, Option<Urgency>),
+    EnqueueWrite(Slot, Option<Urgency>),
     /// The status of a group may have changed. Without a name: of all groups of the kind, also of names that
     /// do not exist.
     Changed(OwnKind, Option<NamespacedName>),
@@ -47,11 +47,11 @@ pub enum Part {
     /// The status of a group's own object.
     Status,
     /// `ownerReferences`. All Applications of a namespace decide together who owns an object.
-    Owners,
+    OwnerReferences,
     /// The whole object: created, replaced or deleted on behalf of a group.
-    Existence(GroupRef),
+    Object(GroupRef),
     /// Fields in the status of a foreign object, applied on behalf of a group.
-    Applied(GroupRef),
+    ForeignStatus(GroupRef),
 }
 
 impl Slot {
@@ -61,8 +61,8 @@ impl Slot {
         match &self.part {
             Part::Status if !self.object.cluster.is_hub() => None,
             Part::Status => Some(GroupRef::new(OwnKind::of(&self.object.kind)?, self.object.name.clone())),
-            Part::Owners => None,
-            Part::Existence(group) | Part::Applied(group) => Some(group.clone()),
+            Part::OwnerReferences => None,
+            Part::Object(group) | Part::ForeignStatus(group) => Some(group.clone()),
         }
     }
 
@@ -70,8 +70,8 @@ impl Slot {
     pub(crate) fn grouping(&self) -> Option<OwnKind> {
         match &self.part {
             Part::Status => Some(self.group()?.kind),
-            Part::Owners => Some(OwnKind::Application(Dialect::Bellwether)),
-            Part::Existence(group) | Part::Applied(group) => Some(group.kind),
+            Part::OwnerReferences => Some(OwnKind::Application(Dialect::Bellwether)),
+            Part::Object(group) | Part::ForeignStatus(group) => Some(group.kind),
         }
     }
 }
@@ -80,9 +80,9 @@ impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Status => "status",
-            Self::Owners => "ownerReferences",
-            Self::Existence(_) => "object",
-            Self::Applied(_) => "applied status",
+            Self::OwnerReferences => "ownerReferences",
+            Self::Object(_) => "object",
+            Self::ForeignStatus(_) => "applied status",
         })
     }
 }
@@ -97,26 +97,26 @@ pub enum Urgency {
 
 /// A write. `uid` and `version` are preconditions.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum Write {
     /// A merge patch of the status subresource.
     Status {
         uid: Box<str>,
-        version: ResourceVersion,
+        resource_version: ResourceVersion,
         patch: Arc<Value>,
         /// Events to record once it is written.
         transitions: Box<[Transition]>,
         /// The kinds in `status.ownedKinds` of the patch. The group may own objects of them once it is
         /// written.
-        claims: Box<[GroupKind]>,
+        owned_kinds: Box<[GroupKind]>,
     },
-    Owners {
+    OwnerReferences {
         uid: Box<str>,
-        version: ResourceVersion,
+        resource_version: ResourceVersion,
         /// The complete list.
-        owners: Arc<[Owner]>,
+        owners: Arc<[OwnerReference]>,
         /// The new owner, which must exist at the time of the write: the garbage collector deletes objects
         /// whose owner does not exist.
-        requires: Option<Box<Exists>>,
+        required_owner: Option<Box<RequiredOwner>>,
     },
     Create {
         manifest: Arc<Value>,
@@ -126,14 +126,14 @@ pub enum Change {
     },
     Replace {
         uid: Box<str>,
-        version: ResourceVersion,
+        resource_version: ResourceVersion,
         manifest: Arc<Value>,
     },
     /// Server-side apply of fields in the status of a foreign object.
     Apply {
         uid: Box<str>,
         /// Also stands in for the uid: API servers do not compare the uid when they apply to a status.
-        version: ResourceVersion,
+        resource_version: ResourceVersion,
         manager: Arc<str>,
         /// All fields that the manager owns from now on.
         status: Arc<Value>,
@@ -147,9 +147,9 @@ pub enum Change {
 
 /// An object that must exist and must not be terminating.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exists {
+pub struct RequiredOwner {
     pub kind: GroupKind,
-    pub version: Box<str>,
+    pub api_version: Box<str>,
     /// As in URLs: `applications`.
     pub plural: Box<str>,
     pub name: NamespacedName,
@@ -193,7 +193,7 @@ mod tests {
         let status = |cluster| Slot {
             object: ObjectKey {
                 cluster,
-                kind: GroupKind::own("Rollup"),
+                kind: GroupKind::bellwether("Rollup"),
                 name: NamespacedName::new("", "all"),
             },
             part: Part::Status,

@@ -5,21 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    effect::{Change, Effect, Part, Slot, Urgency},
+    effect::{Effect, Part, Slot, Urgency, Write},
     feeds::ObjectId,
     group_ref::{GroupRef, OwnKind},
     id::{Cluster, NamespacedName, ObjectKey},
     planted::Bug,
 };
 
-/// Every effect passes through here. A change that is pending already is not requested twice. Statuses are
-/// different: they are rendered when they are due, so a slot is announced whenever its status may have
-/// changed.
+/// The effects of a step, and what outlives it: requested writes and timers.
+///
+/// A write is kept until it completes, so that the same write is not requested twice. A status has no entry
+/// here: it is rendered when it is due, so its slot is enqueued whenever the status may have changed.
 #[derive(Debug, Default)]
 pub(crate) struct EffectQueue {
     pub(crate) effects: Vec<Effect>,
-    requested: BTreeMap<Slot, Change>,
-    /// In this step.
+    requested: BTreeMap<Slot, Write>,
+    /// Groups that may have changed in this step.
     changed: BTreeSet<Changed>,
     timers: BTreeSet<(Timestamp, Timer)>,
     /// The last `Effect::Wake`.
@@ -42,17 +43,17 @@ pub(crate) enum Timer {
 }
 
 impl EffectQueue {
-    /// Requests a change, or withdraws it.
-    pub(crate) fn want(&mut self, slot: Slot, change: Option<Change>) {
-        if self.requested.get(&slot) == change.as_ref() {
+    /// Requests a write, or withdraws it.
+    pub(crate) fn request_write(&mut self, slot: Slot, write: Option<Write>) {
+        if self.requested.get(&slot) == write.as_ref() {
             return;
         }
-        let urgency = change.as_ref().map(|_| Urgency::Transition);
-        match change {
-            Some(change) => self.requested.insert(slot.clone(), change),
+        let urgency = write.as_ref().map(|_| Urgency::Transition);
+        match write {
+            Some(write) => self.requested.insert(slot.clone(), write),
             None => self.requested.remove(&slot),
         };
-        self.effects.push(Effect::Want(slot, urgency));
+        self.effects.push(Effect::EnqueueWrite(slot, urgency));
     }
 
     pub(crate) fn withdraw(&mut self, object: &ObjectKey) {
@@ -60,17 +61,17 @@ impl EffectQueue {
         let of_object = self.requested.range(first..).map(|(slot, _)| slot);
         let requested: Vec<_> = of_object.take_while(|slot| slot.object == *object).cloned().collect();
         for slot in requested {
-            self.want(slot, None);
+            self.request_write(slot, None);
         }
     }
 
-    pub(crate) fn requested(&self, slot: &Slot) -> Option<&Change> {
+    pub(crate) fn requested(&self, slot: &Slot) -> Option<&Write> {
         self.requested.get(slot)
     }
 
     /// The change was written, or will not be; it may be requested again.
-    pub(crate) fn complete(&mut self, slot: &Slot, change: &Change) {
-        if self.requested.get(slot) == Some(change) {
+    pub(crate) fn complete(&mut self, slot: &Slot, write: &Write) {
+        if self.requested.get(slot) == Some(write) {
             self.requested.remove(slot);
         }
     }
@@ -81,7 +82,7 @@ impl EffectQueue {
     }
 
     pub(crate) fn group_changed(&mut self, group: &GroupRef) {
-        if Bug::TellNoFollower.is_planted() {
+        if Bug::EmitNoChanged.is_planted() {
             return;
         }
         self.changed.insert((group.kind, Some(group.name.clone())));

@@ -1,7 +1,7 @@
 //! The state machine: applies events to the store of facts, passes them to the groupings, and collects
-//! effects. The queries are in `ask.rs`.
+//! effects. The queries are in `queries.rs`.
 
-mod ask;
+mod queries;
 
 use std::{collections::BTreeSet, mem};
 
@@ -10,23 +10,24 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     application::Applications,
     clusters::{ClusterChange, Clusters},
-    context::Context,
-    effect::{Change, Effect, Slot},
+    effect::{Effect, Slot, Write},
     effect_queue::{Changed, EffectQueue, Timer},
     event::{ClusterEvent, Event, FeedEvent, Outcome, Unreadable},
     facts::{Facts, ObservedObject, OwnFingerprint},
     feeds::{Feed, Feeds, ObjectId, StoreUpdate},
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
+    grouping_context::GroupingContext,
+    health_rules::Rules,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
-    nested::{Nested, Reassessment},
+    nested::{Nested, NestedFacts},
     planted::Bug,
+    requested_fields::RequestedFields,
     rollup::Rollups,
-    rules::Rules,
-    wanted::Wanted,
 };
 
-/// A relist reassesses verdicts that rest on a time that has not come yet. A smaller setback is over soon.
+/// If the clock was set back by at least this, all kinds are relisted: a verdict may have been computed with a
+/// time that is in the future now. After a smaller step, that time comes soon.
 const MIN_SETBACK_TO_RELIST: SignedDuration = SignedDuration::from_mins(1);
 
 /// In the order in which they act: HealthRules first, because they change the verdicts of the others'
@@ -94,7 +95,7 @@ impl Engine {
     }
 
     fn follow(&mut self, kind: &GroupKind) -> FeedId {
-        self.feeds.acquire(&Cluster::hub(), kind, &Wanted::default(), &mut self.queue.effects)
+        self.feeds.acquire(&Cluster::hub(), kind, &RequestedFields::default(), &mut self.queue.effects)
     }
 
     /// Handles a batch of events and returns the effects. Groups are evaluated once, after the last event.
@@ -104,7 +105,7 @@ impl Engine {
                 Event::Feed(feed, event) if self.is_from_removed_source(feed, &event) => {}
                 Event::Feed(feed, event) => self.feed_event(feed, event, now),
                 Event::Cluster(cluster, event) => self.cluster_event(&cluster, event, now),
-                Event::Written { slot, change, outcome } => self.written(&slot, &change, &outcome, now),
+                Event::Written { slot, write, outcome } => self.written(&slot, &write, &outcome, now),
                 Event::Tick => {}
             }
         }
@@ -115,12 +116,12 @@ impl Engine {
                     self.with_grouping(slot.grouping(), now, |grouping, cx| grouping.retry(&slot, cx));
                 }
                 Timer::Group(group) => {
-                    self.with_grouping(Some(group.kind), now, |grouping, _| grouping.wake(&group));
+                    self.with_grouping(Some(group.kind), now, |grouping, _| grouping.timer_fired(&group));
                 }
                 Timer::Silence(cluster) => {
                     self.clusters.timer_fired(&cluster);
                     if self.clusters.silent_since(&cluster, now).is_some() {
-                        self.silence_toggled(&cluster);
+                        self.silence_changed(&cluster);
                     }
                     self.schedule_silence_timer(&cluster, now);
                 }
@@ -132,7 +133,7 @@ impl Engine {
             self.for_each_grouping(now, |grouping, cx| grouping.sync(cx));
         }
         self.flush(now);
-        self.settle_nested(now);
+        self.evaluate_nested(now);
         for feed in self.feeds.take_unused() {
             self.for_each_with_members_in(feed, now, |grouping, cx| grouping.feed_dropped(feed, cx));
             self.feeds.drop_feed(feed, &mut self.queue.effects);
@@ -145,7 +146,7 @@ impl Engine {
     }
 
     /// Reassesses the objects of nested groups by their evaluation, innermost first, until nothing changes.
-    fn settle_nested(&mut self, now: Timestamp) {
+    fn evaluate_nested(&mut self, now: Timestamp) {
         let Some(mut nested) = self.nested.take() else { return };
         let mut changed = self.queue.take_changed();
         nested.due_again(&changed);
@@ -196,15 +197,15 @@ impl Engine {
     }
 
     /// How to assess the object of a group; `None` if its facts say so already.
-    fn reassessment_of(&self, group: &GroupRef, now: Timestamp) -> Option<(ObjectId, Reassessment)> {
+    fn reassessment_of(&self, group: &GroupRef, now: Timestamp) -> Option<(ObjectId, NestedFacts)> {
         let object = self.feeds.find(&Cluster::hub(), &group.kind.kind(), &group.name)?;
-        let reassessment = Reassessment::of(&self.group(now, group)?, &self.feeds.object(object)?.facts)?;
+        let reassessment = NestedFacts::of(&self.group(now, group)?, &self.feeds.object(object)?.facts)?;
         Some((object, reassessment))
     }
 
     /// The kinds to list before anything else.
     fn base_kinds(&self) -> Vec<OwnKind> {
-        self.groupings.iter().flat_map(|grouping| grouping.base()).copied().collect()
+        self.groupings.iter().flat_map(|grouping| grouping.required_kinds()).copied().collect()
     }
 
     /// Call this when the wall clock was set. Timers keep their remaining time. After a setback, all kinds
@@ -223,10 +224,13 @@ impl Engine {
     fn for_each_grouping(
         &mut self,
         now: Timestamp,
-        mut act: impl FnMut(&mut dyn Grouping, &mut Context<'_>),
+        mut act: impl FnMut(&mut dyn Grouping, &mut GroupingContext<'_>),
     ) {
         for grouping in &mut self.groupings {
-            act(&mut **grouping, &mut Context { feeds: &mut self.feeds, queue: &mut self.queue, now });
+            act(
+                &mut **grouping,
+                &mut GroupingContext { feeds: &mut self.feeds, queue: &mut self.queue, now },
+            );
         }
     }
 
@@ -235,7 +239,7 @@ impl Engine {
         &mut self,
         feed: FeedId,
         now: Timestamp,
-        mut act: impl FnMut(&mut dyn Grouping, &mut Context<'_>),
+        mut act: impl FnMut(&mut dyn Grouping, &mut GroupingContext<'_>),
     ) {
         let Some(cluster) = self.feeds.get(feed).map(|feed| feed.cluster.clone()) else { return };
         self.for_each_grouping(now, |grouping, cx| {
@@ -250,12 +254,12 @@ impl Engine {
         &mut self,
         kind: Option<OwnKind>,
         now: Timestamp,
-        act: impl FnOnce(&mut dyn Grouping, &mut Context<'_>) -> R,
+        act: impl FnOnce(&mut dyn Grouping, &mut GroupingContext<'_>) -> R,
     ) -> R {
-        let reads_kind = |grouping: &&mut Box<dyn Grouping>| kind.is_some_and(|kind| grouping.reads(kind));
+        let reads_kind = |grouping: &&mut Box<dyn Grouping>| kind.is_some_and(|kind| grouping.handles(kind));
         let grouping = self.groupings.iter_mut().find(reads_kind);
         grouping.map_or_else(R::default, |grouping| {
-            act(&mut **grouping, &mut Context { feeds: &mut self.feeds, queue: &mut self.queue, now })
+            act(&mut **grouping, &mut GroupingContext { feeds: &mut self.feeds, queue: &mut self.queue, now })
         })
     }
 
@@ -330,7 +334,7 @@ impl Engine {
             None => {}
         }
         if before != self.clusters.silent_since(cluster, now) {
-            self.silence_toggled(cluster);
+            self.silence_changed(cluster);
         }
         self.schedule_silence_timer(cluster, now);
     }
@@ -343,7 +347,7 @@ impl Engine {
 
     /// A cluster became silent, or is heard from again. While the hub is silent, `summary` reports no group
     /// as known.
-    fn silence_toggled(&mut self, cluster: &Cluster) {
+    fn silence_changed(&mut self, cluster: &Cluster) {
         if cluster.is_hub() {
             self.queue.kinds_changed(OwnKind::ALL);
         }
@@ -354,7 +358,7 @@ impl Engine {
         let feed = self.feeds.get(feed).filter(|feed| feed.cluster.is_hub());
         if let Some(kind) = feed.and_then(|feed| OwnKind::of(&feed.kind)) {
             self.queue.kinds_changed([kind]);
-            // Until the base kinds are listed, `summary` names those that are missing.
+            // Until the required kinds are listed, `summary` names those that are missing.
             self.queue.kinds_changed(OwnKind::ALL.into_iter().filter(|_| !self.synced));
         }
     }
@@ -368,7 +372,7 @@ impl Engine {
         let ObservedObject { facts, own } = object;
         // Objects of our own kinds count in the hub only.
         let own = own.filter(|_| self.feeds.get(feed).is_some_and(|feed| feed.cluster.is_hub()));
-        if let Some(other) = self.feeds.namesake(feed, &name, &facts.uid) {
+        if let Some(other) = self.feeds.find_recreated(feed, &name, &facts.uid) {
             self.object_deleted(other, now);
         }
         match self.feeds.put(feed, name, facts, own.as_ref().map(OwnFingerprint::of)) {
@@ -381,7 +385,9 @@ impl Engine {
                     if let (Some(nested), Some(kind)) = (&mut self.nested, kind) {
                         nested.due.insert(GroupRef::new(kind, name.clone()));
                     }
-                    self.with_grouping(kind, now, |grouping, cx| grouping.set(&name, &facts, own, cx));
+                    self.with_grouping(kind, now, |grouping, cx| {
+                        grouping.group_applied(&name, &facts, own, cx);
+                    });
                 } else if let Some(before) = before.flatten() {
                     self.remove_group(before.kind, object, now);
                 }
@@ -391,7 +397,7 @@ impl Engine {
                 self.schedule_verdict_timer(object);
                 self.object_changed(object, Some(&*before), now);
             }
-            Some(StoreUpdate::Same(object)) => self.object_same(object, now),
+            Some(StoreUpdate::VersionOnly(object)) => self.object_version_changed(object, now),
             Some(StoreUpdate::Stale) | None => {}
         }
     }
@@ -408,19 +414,19 @@ impl Engine {
         self.with_grouping(Some(kind), now, |grouping, cx| grouping.remove(&group, cx));
     }
 
-    fn object_same(&mut self, object: ObjectId, now: Timestamp) {
+    fn object_version_changed(&mut self, object: ObjectId, now: Timestamp) {
         let Some(stored) = self.feeds.object(object) else { return };
         let feed = stored.feed;
         if let Some(own) = stored.own {
             let (group, facts) = (GroupRef::new(own.kind, stored.name.clone()), stored.facts.clone());
             self.with_grouping(Some(own.kind), now, |grouping, _| grouping.version_changed(&group, &facts));
         }
-        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.object_same(object, cx));
+        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.object_version_changed(object, cx));
     }
 
     fn object_deleted(&mut self, object: ObjectId, now: Timestamp) {
         let Some(feed) = self.feeds.object(object).map(|stored| stored.feed) else { return };
-        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.object_gone(object, cx));
+        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.before_object_removed(object, cx));
         if let Some(own) = self.feeds.object(object).and_then(|stored| stored.own) {
             self.remove_group(own.kind, object, now);
         }
@@ -429,33 +435,33 @@ impl Engine {
         let (cluster, kind) = (feed_of.cluster.clone(), feed_of.kind.clone());
         let key = ObjectKey { cluster, kind, name: stored.name };
         self.queue.withdraw(&key);
-        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.object_missing(&key, cx));
+        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.after_object_removed(&key, cx));
     }
 
-    fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
-        // A change that was refused, failed or got a 404 is still wanted, and the outbox retries it. After a
+    fn written(&mut self, slot: &Slot, write: &Write, outcome: &Outcome, now: Timestamp) {
+        // A write that was rejected, failed or got a 404 is still needed, and the outbox retries it. After a
         // conflict, the change is requested again once the newer version is known here.
-        let is_over = match change {
-            Change::Status { .. } => return self.status_written(slot, change, outcome, now),
-            Change::Owners { .. } | Change::Apply { .. } => matches!(outcome, Outcome::Done(_)),
-            Change::Create { .. } | Change::Replace { .. } | Change::Delete { .. } => {
-                matches!(outcome, Outcome::Done(_) | Outcome::Conflict)
+        let is_over = match write {
+            Write::Status { .. } => return self.status_written(slot, write, outcome, now),
+            Write::OwnerReferences { .. } | Write::Apply { .. } => matches!(outcome, Outcome::Written(_)),
+            Write::Create { .. } | Write::Replace { .. } | Write::Delete { .. } => {
+                matches!(outcome, Outcome::Written(_) | Outcome::Conflict)
             }
         };
         if is_over {
-            self.queue.complete(slot, change);
+            self.queue.complete(slot, write);
         }
-        if let (Change::Delete { uid }, Outcome::Done(_)) = (change, outcome) {
+        if let (Write::Delete { uid }, Outcome::Written(_)) = (write, outcome) {
             self.feeds.mark_deleted(&slot.object, uid);
         }
-        self.with_grouping(slot.grouping(), now, |grouping, cx| grouping.written(slot, change, outcome, cx));
+        self.with_grouping(slot.grouping(), now, |grouping, cx| grouping.written(slot, write, outcome, cx));
     }
 
-    fn status_written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, now: Timestamp) {
+    fn status_written(&mut self, slot: &Slot, write: &Write, outcome: &Outcome, now: Timestamp) {
         let object = &slot.object;
         let Some(group) = slot.group() else { return };
         let version = self.with_grouping(Some(group.kind), now, |grouping, cx| {
-            grouping.status_written(&group, change, outcome, cx)
+            grouping.status_written(&group, write, outcome, cx)
         });
         if let Some(version) = version
             && let Some(stored) = self.feeds.find(&object.cluster, &object.kind, &object.name)
@@ -484,6 +490,6 @@ impl Engine {
 }
 
 #[cfg(feature = "planted")]
-mod elsewhere;
+mod test_support;
 #[cfg(test)]
 mod tests;

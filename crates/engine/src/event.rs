@@ -5,8 +5,8 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use jiff::Timestamp;
 
 use crate::{
-    effect::{Change, Slot},
-    facts::{ObservedObject, ResourceVersion, Served},
+    effect::{Slot, Write},
+    facts::{ObservedObject, ResourceVersion, ServedResource},
     id::{Cluster, FeedId, GroupKind, NamespacedName},
     reasons::unreadable,
 };
@@ -19,7 +19,7 @@ pub enum Event {
     Cluster(Cluster, ClusterEvent),
     Written {
         slot: Slot,
-        change: Change,
+        write: Write,
         outcome: Outcome,
     },
     Tick,
@@ -31,10 +31,10 @@ pub enum ClusterEvent {
     Connected,
     /// The uid of the namespace `kube-system`.
     Identified(Box<str>),
-    Kinds(Arc<HashMap<GroupKind, Served>>),
+    Kinds(Arc<HashMap<GroupKind, ServedResource>>),
     /// Data or a bookmark arrived at this time.
     Heard(Timestamp),
-    Lost,
+    Disconnected,
     /// The cluster has a new source, which follows no kind yet.
     Added,
     /// The cluster has no source any more. Its late events are ignored.
@@ -46,7 +46,7 @@ pub enum ClusterEvent {
 /// deleted.
 #[derive(Clone, Debug)]
 pub enum FeedEvent {
-    Served(Served),
+    Served(ServedResource),
     Unreadable(Unreadable),
     /// The cluster was restored from a backup: objects have lower resourceVersions than known, and are
     /// current.
@@ -124,15 +124,15 @@ pub struct FieldConflict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Written. The object has this resourceVersion now, if the response says so.
-    Done(Option<ResourceVersion>),
+    Written(Option<ResourceVersion>),
     /// 409: the object has another resourceVersion or uid, or a name to create is taken.
     Conflict,
     /// 409 of a server-side apply: other field managers own some of the fields.
     FieldConflict(Arc<[FieldConflict]>),
     /// 404, or a delete found another uid: the object does not exist.
-    Absent,
+    NotFound,
     /// The API server rejects the request: forbidden, invalid, denied by admission, or too large.
-    Refused(Arc<str>),
+    Rejected(Arc<str>),
     /// The request failed, or its response was lost: it may or may not have been applied.
     Failed(Arc<str>),
 }

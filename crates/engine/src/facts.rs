@@ -11,18 +11,18 @@ use jiff::Timestamp;
 
 use crate::{
     app_k8s_io::AppK8sIoSpec, component_conditions::ComponentConditions, dialect::Dialect, digest::Digest,
-    group_ref::OwnKind, wanted::Values,
+    group_ref::OwnKind, requested_fields::RequestedValues,
 };
 
 /// Enough to know to which groups the object belongs and how healthy it is, and no more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     pub uid: Box<str>,
-    pub version: ResourceVersion,
+    pub resource_version: ResourceVersion,
     pub labels: Labels,
     /// The value of the annotation that names an Application.
     pub application: Option<Box<str>>,
-    pub owners: Box<[Owner]>,
+    pub owners: Box<[OwnerReference]>,
     /// `observedGeneration` has reached `generation`, or the object does not have both.
     pub settled: bool,
     /// It has a `deletionTimestamp`, or the API server confirmed our delete.
@@ -30,10 +30,10 @@ pub struct Facts {
     pub verdict: Verdict,
     /// Pods only.
     pub pod: Option<PodFacts>,
-    /// Kept only if a feed's [`Wanted`](crate::Wanted) asks for conditions.
-    pub operator: Option<Box<ComponentConditions>>,
-    /// Kept only if a feed's [`Wanted`](crate::Wanted) asks for paths.
-    pub values: Option<Box<Values>>,
+    /// Kept only if a feed's [`RequestedFields`](crate::RequestedFields) asks for conditions.
+    pub component_conditions: Option<Box<ComponentConditions>>,
+    /// Kept only if a feed's [`RequestedFields`](crate::RequestedFields) asks for paths.
+    pub values: Option<Box<RequestedValues>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl FromIterator<(Arc<str>, Arc<str>)> for Labels {
 /// An entry of `metadata.ownerReferences`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Owner {
+pub struct OwnerReference {
     pub api_version: Box<str>,
     pub kind: Box<str>,
     pub name: Box<str>,
@@ -122,7 +122,7 @@ pub struct Owner {
 
 /// What discovery reports about a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct ServedResource {
     /// The version that is watched: `v1`.
     pub version: Arc<str>,
     pub versions: Box<[Box<str>]>,

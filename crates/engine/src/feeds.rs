@@ -13,12 +13,12 @@ use slab::Slab;
 use crate::{
     effect::Effect,
     event::Unreadable,
-    facts::{Facts, OwnFingerprint, ResourceVersion, Served},
+    facts::{Facts, OwnFingerprint, ResourceVersion, ServedResource},
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     interner::Interner,
     lens::Lens,
     planted::Bug,
-    wanted::Wanted,
+    requested_fields::RequestedFields,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ pub(crate) struct StoredObject {
 impl StoredObject {
     /// The object has this resourceVersion by the response to our write; the watch has not reported it yet.
     pub(crate) fn record_write(&mut self, version: ResourceVersion) {
-        let last_observed = mem::replace(&mut self.facts.version, version);
+        let last_observed = mem::replace(&mut self.facts.resource_version, version);
         self.last_observed.get_or_insert(last_observed);
         self.own.iter_mut().for_each(OwnFingerprint::invalidate);
     }
@@ -56,9 +56,11 @@ impl StoredObject {
     /// a resourceVersion precondition, so only we wrote in between: owners and version are known better,
     /// everything else is new. Returns the previous facts if they differ.
     fn merge_older(&mut self, mut facts: Facts) -> Option<Facts> {
-        let last_observed =
-            self.last_observed.as_mut().filter(|last_observed| !facts.version.is_before(last_observed))?;
-        *last_observed = mem::replace(&mut facts.version, self.facts.version.clone());
+        let last_observed = self
+            .last_observed
+            .as_mut()
+            .filter(|last_observed| !facts.resource_version.is_before(last_observed))?;
+        *last_observed = mem::replace(&mut facts.resource_version, self.facts.resource_version.clone());
         facts.owners.clone_from(&self.facts.owners);
         facts.deleting |= self.deleted_by_us;
         (facts != self.facts).then(|| mem::replace(&mut self.facts, facts))
@@ -69,7 +71,7 @@ impl StoredObject {
 pub(crate) struct Feed {
     pub(crate) cluster: Cluster,
     pub(crate) kind: GroupKind,
-    pub(crate) served: Option<Served>,
+    pub(crate) served: Option<ServedResource>,
     pub(crate) unreadable: Option<Unreadable>,
     /// The initial list has completed.
     pub(crate) listed: bool,
@@ -77,7 +79,7 @@ pub(crate) struct Feed {
     listing: bool,
     lens: Arc<Lens>,
     /// The union of what its users want.
-    wanted: Arc<Wanted>,
+    wanted: Arc<RequestedFields>,
     users: usize,
     round: u64,
     objects: HashMap<Arc<str>, BTreeMap<Arc<str>, ObjectId>>,
@@ -116,7 +118,7 @@ impl Feed {
 pub(crate) enum StoreUpdate {
     /// New or changed, with the previous facts.
     Changed(ObjectId, Option<Box<(Facts, Option<OwnFingerprint>)>>),
-    Same(ObjectId),
+    VersionOnly(ObjectId),
     /// Older than our last write, but newer than the last event: the facts were merged. With the previous
     /// facts.
     OlderThanOurWrite(ObjectId, Box<Facts>),
@@ -185,13 +187,13 @@ impl Feeds {
     }
 
     /// Those kinds that are not listed yet, or whose relist is in progress.
-    pub(crate) fn not_whole<'a>(
+    pub(crate) fn inconsistent_kinds<'a>(
         &self,
         kinds: impl Iterator<Item = (&'a GroupKind, FeedId)>,
     ) -> Vec<GroupKind> {
-        let is_whole = |feed: &Feed| feed.is_known() && !feed.is_torn();
+        let is_consistent = |feed: &Feed| feed.is_known() && !feed.is_torn();
         kinds
-            .filter(|(_, feed)| !self.get(*feed).is_some_and(is_whole))
+            .filter(|(_, feed)| !self.get(*feed).is_some_and(is_consistent))
             .map(|(kind, _)| kind.clone())
             .collect()
     }
@@ -217,7 +219,7 @@ impl Feeds {
     }
 
     /// True if all kinds are listed and no relist is in progress.
-    pub(crate) fn are_whole(&self) -> bool {
+    pub(crate) fn are_consistent(&self) -> bool {
         self.by_id.values().all(|feed| feed.is_known() && !feed.is_torn())
     }
 
@@ -227,7 +229,7 @@ impl Feeds {
         &mut self,
         cluster: &Cluster,
         kind: &GroupKind,
-        wanted: &Wanted,
+        wanted: &RequestedFields,
         effects: &mut Vec<Effect>,
     ) -> FeedId {
         let key = (cluster.clone(), kind.clone());
@@ -266,7 +268,7 @@ impl Feeds {
     }
 
     pub(crate) fn release(&mut self, id: FeedId) {
-        if Bug::KeepKind.is_planted() {
+        if Bug::LeakWatch.is_planted() {
             return;
         }
         let Some(feed) = self.by_id.get_mut(&id) else { return };
@@ -334,7 +336,7 @@ impl Feeds {
     pub(crate) fn forget_versions(&mut self, id: FeedId) {
         for object in self.all(id) {
             if let Some(stored) = self.objects.get_mut(object.0) {
-                stored.facts.version = ResourceVersion::unknown();
+                stored.facts.resource_version = ResourceVersion::unknown();
                 stored.deleted_by_us = false;
                 stored.last_observed = None;
             }
@@ -355,7 +357,7 @@ impl Feeds {
         feed.unreadable = None;
         let round = feed.round;
         let is_unmarked = |id: &ObjectId| self.objects.get(id.0).is_some_and(|object| object.round != round);
-        if Bug::KeepWhatIsNotListed.is_planted() {
+        if Bug::KeepUnlisted.is_planted() {
             return Vec::new();
         }
         feed.all().into_iter().filter(is_unmarked).collect()
@@ -379,7 +381,7 @@ impl Feeds {
             && let Some(stored) = self.objects.get_mut(id.0)
         {
             stored.round = feed.round;
-            if facts.version.is_before(&stored.facts.version) {
+            if facts.resource_version.is_before(&stored.facts.resource_version) {
                 self.interner.intern_labels(&mut facts.labels);
                 let before = stored.merge_older(facts);
                 return Some(before.map_or(StoreUpdate::Stale, |before| {
@@ -389,9 +391,9 @@ impl Feeds {
             stored.last_observed = None;
             // A watch event from before the deletion may arrive after our delete was confirmed.
             facts.deleting |= stored.deleted_by_us;
-            stored.facts.version = facts.version.clone();
+            stored.facts.resource_version = facts.resource_version.clone();
             if stored.facts == facts && stored.own == own {
-                return Some(StoreUpdate::Same(id));
+                return Some(StoreUpdate::VersionOnly(id));
             }
             if facts.labels == stored.facts.labels {
                 facts.labels = stored.facts.labels.clone();
@@ -414,7 +416,7 @@ impl Feeds {
 
     /// The stored object of this name if it has another uid, which means that it was deleted and created
     /// again.
-    pub(crate) fn namesake(&self, id: FeedId, name: &NamespacedName, uid: &str) -> Option<ObjectId> {
+    pub(crate) fn find_recreated(&self, id: FeedId, name: &NamespacedName, uid: &str) -> Option<ObjectId> {
         let object = self.by_id.get(&id)?.find(name)?;
         let is_other = |stored: &&StoredObject| *stored.facts.uid != *uid && !Bug::IgnoreUid.is_planted();
         self.object(object).filter(is_other).map(|_| object)
@@ -455,9 +457,9 @@ mod tests {
     #[test]
     fn a_kind_is_relisted_only_if_a_user_wants_more() {
         let (mut feeds, mut effects, hub) = (Feeds::default(), Vec::new(), Cluster::hub());
-        let replicas = Wanted::paths([&["spec", "replicas"][..]]);
-        let phase = Wanted::paths([&["status", "phase"][..]]);
-        feeds.acquire(&hub, &GroupKind::pod(), &Wanted::default(), &mut effects);
+        let replicas = RequestedFields::paths([&["spec", "replicas"][..]]);
+        let phase = RequestedFields::paths([&["status", "phase"][..]]);
+        feeds.acquire(&hub, &GroupKind::pod(), &RequestedFields::default(), &mut effects);
         feeds.acquire(&hub, &GroupKind::new("apps", "Deployment"), &replicas, &mut effects);
         assert_eq!(followed(&mut effects), ["Pod", "Deployment.apps"]);
         feeds.acquire(&hub, &GroupKind::pod(), &phase, &mut effects);

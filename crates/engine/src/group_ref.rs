@@ -36,8 +36,8 @@ impl OwnKind {
     pub fn kind(self) -> GroupKind {
         match self {
             Self::Application(dialect) => dialect.kind(),
-            Self::HealthRule => GroupKind::own("HealthRule"),
-            Self::Rollup => GroupKind::own("Rollup"),
+            Self::HealthRule => GroupKind::bellwether("HealthRule"),
+            Self::Rollup => GroupKind::bellwether("Rollup"),
         }
     }
 }

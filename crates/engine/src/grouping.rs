@@ -5,26 +5,26 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    census::Census,
-    context::Context,
-    effect::{Change, Slot},
+    effect::{Slot, Write},
     event::Outcome,
     facts::{Facts, OwnObject, ResourceVersion},
     feeds::{Feeds, ObjectId},
     group_ref::{GroupRef, OwnKind},
+    grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
-    view::{Claim, Group, GroupStatus},
+    stats::EngineStats,
+    view::{Group, GroupRelation, GroupStatus},
 };
 
-/// Evaluates all groups of one sort over the shared store of facts. Groupings do not know each other.
+/// Evaluates all groups of one kind over the shared store of facts. Groupings do not know each other.
 ///
 /// The engine delivers all events of a step before it calls `flush`.
 pub(crate) trait Grouping: fmt::Debug + Send + Sync {
-    /// Whether its groups are written in this kind.
-    fn reads(&self, kind: OwnKind) -> bool;
+    /// Whether objects of this kind are its groups.
+    fn handles(&self, kind: OwnKind) -> bool;
 
     /// Kinds that must be listed before any group is evaluated.
-    fn base(&self) -> &'static [OwnKind];
+    fn required_kinds(&self) -> &'static [OwnKind];
 
     /// Whether its groups can have members in a cluster. It gets no events from other clusters.
     fn has_members_in(&self, cluster: &Cluster) -> bool {
@@ -36,63 +36,70 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
         true
     }
 
-    /// The base kinds are listed: from now on, groups may follow other kinds.
-    fn sync(&mut self, cx: &mut Context<'_>);
+    /// The required kinds are listed: from now on, groups may follow other kinds.
+    fn sync(&mut self, cx: &mut GroupingContext<'_>);
 
-    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>);
+    /// The object of a group was added or modified.
+    fn group_applied(
+        &mut self,
+        name: &NamespacedName,
+        facts: &Facts,
+        own: &OwnObject,
+        cx: &mut GroupingContext<'_>,
+    );
 
     /// Only the resourceVersion of a group changed.
     fn version_changed(&mut self, group: &GroupRef, facts: &Facts);
 
-    fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>);
+    fn remove(&mut self, group: &GroupRef, cx: &mut GroupingContext<'_>);
 
-    fn object_changed(&mut self, _object: ObjectId, _before: Option<&Facts>, _cx: &mut Context<'_>) {}
+    fn object_changed(&mut self, _object: ObjectId, _before: Option<&Facts>, _cx: &mut GroupingContext<'_>) {}
 
     /// Only the resourceVersion of an object changed.
-    fn object_same(&mut self, _object: ObjectId, _cx: &mut Context<'_>) {}
+    fn object_version_changed(&mut self, _object: ObjectId, _cx: &mut GroupingContext<'_>) {}
 
     /// An object is about to be removed from the store.
-    fn object_gone(&mut self, _object: ObjectId, _cx: &mut Context<'_>) {}
+    fn before_object_removed(&mut self, _object: ObjectId, _cx: &mut GroupingContext<'_>) {}
 
     /// An object was removed from the store: a group that names it misses it now.
-    fn object_missing(&mut self, _object: &ObjectKey, _cx: &mut Context<'_>) {}
+    fn after_object_removed(&mut self, _object: &ObjectKey, _cx: &mut GroupingContext<'_>) {}
 
     /// The initial list completed, discovery changed, or the kind became readable or unreadable.
-    fn feed_changed(&mut self, _feed: FeedId, _readability: bool, _cx: &mut Context<'_>) {}
+    fn feed_changed(&mut self, _feed: FeedId, _readability: bool, _cx: &mut GroupingContext<'_>) {}
 
-    /// A relist started: until it completes, the state of the kind is torn.
-    fn list_started(&mut self, _feed: FeedId, _cx: &mut Context<'_>) {}
+    /// A list started: until it completes, the state of the kind is torn.
+    fn list_started(&mut self, _feed: FeedId, _cx: &mut GroupingContext<'_>) {}
 
-    /// A relist completed: evaluate the groups that use the kind.
+    /// A list completed: evaluate the groups that use the kind.
     fn list_completed(&mut self, _feed: FeedId) {}
 
     /// A feed ends: its objects are about to be removed.
-    fn feed_dropped(&mut self, _feed: FeedId, _cx: &mut Context<'_>) {}
+    fn feed_dropped(&mut self, _feed: FeedId, _cx: &mut GroupingContext<'_>) {}
 
     /// A timer of a group fired.
-    fn wake(&mut self, group: &GroupRef);
+    fn timer_fired(&mut self, group: &GroupRef);
 
-    /// Evaluates the touched groups and queues the effects.
-    fn flush(&mut self, cx: &mut Context<'_>);
+    /// Evaluates the dirty groups and queues the effects.
+    fn flush(&mut self, cx: &mut GroupingContext<'_>);
 
     /// Renders the status of a group; `None` if the stored one is up to date.
-    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Change>;
+    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Write>;
 
     /// Handles the outcome of a status write. Returns the new resourceVersion, if it is newer than the known
     /// one.
     fn status_written(
         &mut self,
         group: &GroupRef,
-        change: &Change,
+        write: &Write,
         outcome: &Outcome,
-        cx: &mut Context<'_>,
+        cx: &mut GroupingContext<'_>,
     ) -> Option<ResourceVersion>;
 
     /// Handles the outcome of any other write.
-    fn written(&mut self, _slot: &Slot, _change: &Change, _outcome: &Outcome, _cx: &mut Context<'_>) {}
+    fn written(&mut self, _slot: &Slot, _change: &Write, _outcome: &Outcome, _cx: &mut GroupingContext<'_>) {}
 
     /// Requests a change again that got a 409.
-    fn retry(&mut self, _slot: &Slot, _cx: &mut Context<'_>) {}
+    fn retry(&mut self, _slot: &Slot, _cx: &mut GroupingContext<'_>) {}
 
     fn clock_set(&mut self, _by: SignedDuration) {}
 
@@ -115,9 +122,9 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     }
 
     /// How its groups relate to an object.
-    fn claims(&self, _kind: &GroupKind, _name: &NamespacedName, _facts: &Facts) -> Vec<Claim> {
+    fn relations(&self, _kind: &GroupKind, _name: &NamespacedName, _facts: &Facts) -> Vec<GroupRelation> {
         Vec::new()
     }
 
-    fn count(&self, _census: &mut Census) {}
+    fn add_to_stats(&self, _stats: &mut EngineStats) {}
 }

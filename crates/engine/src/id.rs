@@ -40,16 +40,16 @@ impl GroupKind {
     }
 
     /// A kind of the API group `bellwether.dev`.
-    pub fn own(kind: &str) -> Self {
+    pub fn bellwether(kind: &str) -> Self {
         Self::new(bellwether_api::GROUP, kind)
     }
 
-    pub fn is_own(&self) -> bool {
+    pub fn is_bellwether(&self) -> bool {
         *self.group == *bellwether_api::GROUP
     }
 
     pub fn is_rollup(&self) -> bool {
-        self.is_own() && *self.kind == *"Rollup"
+        self.is_bellwether() && *self.kind == *"Rollup"
     }
 
     pub fn pod() -> Self {

@@ -14,9 +14,11 @@ use crate::{
     app_k8s_io::{self, AppK8sIoSpec},
     component_conditions,
     dialect::Dialect,
-    facts::{Facts, Labels, ObservedObject, OwnManifest, OwnObject, Owner, PodFacts, ResourceVersion},
+    facts::{
+        Facts, Labels, ObservedObject, OwnManifest, OwnObject, OwnerReference, PodFacts, ResourceVersion,
+    },
     id::{GroupKind, NamespacedName},
-    wanted::{Values, Wanted},
+    requested_fields::{RequestedFields, RequestedValues},
 };
 
 /// Turns objects of a kind into facts while they are decoded, so that the object itself need not be kept.
@@ -25,8 +27,8 @@ pub struct Lens {
     kind: GroupKind,
     plan: Plan,
     rules: Arc<UserRules>,
-    wanted: Arc<Wanted>,
-    /// Fields for [`Values`].
+    wanted: Arc<RequestedFields>,
+    /// Fields for [`RequestedValues`].
     values: Option<Plan>,
 }
 
@@ -39,7 +41,7 @@ impl PartialEq for Lens {
 
 /// What a lens needs besides the object.
 #[derive(Clone, Copy, Debug)]
-pub struct LookContext {
+pub struct ProjectionContext {
     pub now: Timestamp,
     /// Whether the kind has a status subresource; `None` before discovery has answered.
     pub has_status: Option<bool>,
@@ -52,15 +54,18 @@ impl Lens {
     }
 
     /// Also keeps what `wanted` asks for.
-    pub fn with(kind: &GroupKind, rules: Arc<UserRules>, wanted: Arc<Wanted>) -> Self {
-        let mut plan =
-            if is_own(kind) { Plan::whole() } else { bellwether_health::plan(&kind.group, &kind.kind) };
+    pub fn with(kind: &GroupKind, rules: Arc<UserRules>, wanted: Arc<RequestedFields>) -> Self {
+        let mut plan = if is_bellwether(kind) {
+            Plan::whole()
+        } else {
+            bellwether_health::plan(&kind.group, &kind.kind)
+        };
         if is_app_k8s_io(kind) {
             for path in AppK8sIoSpec::FIELDS_READ {
                 plan.keep(path);
             }
         }
-        rules.keep_for(&kind.group, &kind.kind, &mut plan);
+        rules.add_fields_for(&kind.group, &kind.kind, &mut plan);
         for field in
             ["uid", "resourceVersion", "generation", "labels", "ownerReferences", "deletionTimestamp"]
         {
@@ -85,13 +90,13 @@ impl Lens {
     }
 
     /// `object` must be decoded with [`plan`](Self::plan).
-    pub fn look(&self, object: &Object<'_>, cx: LookContext) -> (NamespacedName, ObservedObject) {
+    pub fn project(&self, object: &Object<'_>, cx: ProjectionContext) -> (NamespacedName, ObservedObject) {
         let context =
             Context { now: cx.now, rules: Some(&self.rules), builtin: true, has_status: cx.has_status };
         let text = |path: &str| object.at(path).and_then(Value::as_text);
         let facts = Facts {
             uid: text("metadata.uid").unwrap_or_default().into(),
-            version: ResourceVersion::new(text("metadata.resourceVersion").unwrap_or_default()),
+            resource_version: ResourceVersion::new(text("metadata.resourceVersion").unwrap_or_default()),
             labels: labels(object),
             application: annotation(object).map(Into::into),
             owners: owners(object),
@@ -99,10 +104,13 @@ impl Lens {
             deleting: text("metadata.deletionTimestamp").is_some(),
             verdict: bellwether_health::assess(object, &context),
             pod: (self.kind == GroupKind::pod()).then(|| pod(object)),
-            operator: self.wanted.conditions.then(|| Box::new(component_conditions::read(object))),
+            component_conditions: self
+                .wanted
+                .conditions
+                .then(|| Box::new(component_conditions::read(object))),
             values: self.values.as_ref().map(|plan| {
                 let (wanted, fields) = (Arc::clone(&self.wanted), object.fields().kept_by(plan));
-                Box::new(Values { wanted, fields })
+                Box::new(RequestedValues { wanted, fields })
             }),
         };
         (
@@ -112,7 +120,7 @@ impl Lens {
     }
 }
 
-fn is_own(kind: &GroupKind) -> bool {
+fn is_bellwether(kind: &GroupKind) -> bool {
     *kind.group == *bellwether_api::GROUP
 }
 
@@ -133,12 +141,12 @@ fn annotation<'o>(object: &'o Object<'_>) -> Option<&'o str> {
     object.at("metadata.annotations")?.get(APPLICATION_ANNOTATION)?.as_text()
 }
 
-fn owners(object: &Object<'_>) -> Box<[Owner]> {
+fn owners(object: &Object<'_>) -> Box<[OwnerReference]> {
     let owners = object.at("metadata.ownerReferences").and_then(Value::as_list).unwrap_or_default();
     let owner = |owner: &Value<'_>| {
         let text = |field: &str| owner.get(field).and_then(Value::as_text).unwrap_or_default().into();
         let flag = |field: &str| owner.get(field).and_then(Value::as_bool);
-        Owner {
+        OwnerReference {
             api_version: text("apiVersion"),
             kind: text("kind"),
             name: text("name"),
@@ -175,7 +183,7 @@ fn pod(object: &Object<'_>) -> PodFacts {
 /// The manifest of one of our own objects. The API server has validated it; an object that cannot be decoded
 /// all the same, such as one of an unknown version, is ignored.
 fn own_object(kind: &GroupKind, object: &Object<'_>) -> Option<OwnObject> {
-    match (is_own(kind), &*kind.kind) {
+    match (is_bellwether(kind), &*kind.kind) {
         (true, "Application") => {
             let Application { metadata, spec, status } = typed(object)?;
             Some(OwnObject::Application(Box::new(own_manifest(&metadata, spec, status))))

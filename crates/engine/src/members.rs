@@ -26,7 +26,7 @@ pub(crate) struct MemberEntry {
 pub(crate) enum MemberId {
     Object(ObjectId),
     /// The index of a named component that does not exist, or whose kind cannot be read.
-    Component(usize),
+    Placeholder(usize),
 }
 
 /// Worst state first, then by kind and name.
@@ -158,7 +158,7 @@ impl Members {
             .keys()
             .filter_map(|member_id| match member_id {
                 MemberId::Object(id) => Some(*id),
-                MemberId::Component(_) => None,
+                MemberId::Placeholder(_) => None,
             })
             .collect();
         objects.sort_unstable();

@@ -30,22 +30,23 @@ impl Nested {
 
 /// The facts of a group's own object that follow from its evaluation.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Reassessment {
+pub(crate) struct NestedFacts {
     verdict: Verdict,
-    operator: Option<Box<ComponentConditions>>,
+    component_conditions: Option<Box<ComponentConditions>>,
 }
 
-impl Reassessment {
+impl NestedFacts {
     /// `None` if the facts say so already.
     pub(crate) fn of(group: &Group, facts: &Facts) -> Option<Self> {
         let verdict = group.verdict(&facts.verdict)?;
-        let operator = facts.operator.as_deref().map(|facts| Box::new(component_conditions(group, facts)));
-        let is_unchanged = (&facts.verdict, &facts.operator) == (&verdict, &operator);
-        (!is_unchanged).then_some(Self { verdict, operator })
+        let operator =
+            facts.component_conditions.as_deref().map(|facts| Box::new(component_conditions(group, facts)));
+        let is_unchanged = (&facts.verdict, &facts.component_conditions) == (&verdict, &operator);
+        (!is_unchanged).then_some(Self { verdict, component_conditions: operator })
     }
 
     pub(crate) fn apply(self, facts: &mut Facts) {
-        (facts.verdict, facts.operator) = (self.verdict, self.operator);
+        (facts.verdict, facts.component_conditions) = (self.verdict, self.component_conditions);
     }
 }
 

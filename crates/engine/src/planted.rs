@@ -8,7 +8,7 @@ pub enum Bug {
     /// Publishes a status before all its kinds are listed.
     PublishBeforeListed,
     /// Keeps objects that a relist does not contain.
-    KeepWhatIsNotListed,
+    KeepUnlisted,
     /// Writes a status without comparing it with the stored one.
     SkipCompare,
     /// Writes without being the leader.
@@ -18,9 +18,9 @@ pub enum Bug {
     /// Accepts a list that is older than the stored objects.
     TrustOlderList,
     /// Adds an owner reference without checking that the Application still exists.
-    AdoptBlindly,
+    AdoptWithoutOwnerCheck,
     /// Adds an owner reference before `status.ownedKinds` lists the kind.
-    AdoptUnannounced,
+    AdoptBeforeOwnedKinds,
     /// Drops the conditions of other controllers from a status.
     DropForeignConditions,
     /// Takes a recreated object for the same one.
@@ -28,53 +28,53 @@ pub enum Bug {
     /// Resumes a watch after 410 Gone instead of relisting.
     ResumeAfterGone,
     /// Counts a missing component as healthy.
-    MissingIsFine,
+    MissingIsHealthy,
     /// Takes the reason of the first deciding component instead of the one with the latest transition.
-    ReasonOfTheFirst,
+    UseFirstReason,
     /// Evaluates a Rollup before its components were decoded with their conditions.
-    TrustNarrowLens,
+    EvaluateWithoutConditions,
     /// Sets no timer for a condition that damping holds back.
-    ForgetHeldTurn,
+    SetNoDampingTimer,
     /// Delivers events of one cluster to groups with members in another.
     MixClusters,
     /// Counts a Rollup as its own component if its selector matches it.
-    CountItself,
+    CountRollupItself,
     /// Keeps watching a kind that no group uses.
-    KeepKind,
+    LeakWatch,
     /// Accepts a condition whose `observedGeneration` is behind.
-    BelieveStaleCondition,
+    AcceptStaleCondition,
     /// Answers queries with the stored conditions, whatever has been evaluated since.
-    TellTheLastWord,
+    AnswerWithStoredStatus,
     /// Keeps `lastTransitionTime` when the status changes.
     KeepTransitionTime,
     /// Emits no `Effect::Changed` for a group.
-    TellNoFollower,
+    EmitNoChanged,
 }
 
 impl Bug {
     pub const ALL: [Self; 22] = [
         Self::PublishBeforeListed,
-        Self::KeepWhatIsNotListed,
+        Self::KeepUnlisted,
         Self::SkipCompare,
         Self::WriteWithoutLease,
         Self::DropRetry,
         Self::TrustOlderList,
-        Self::AdoptBlindly,
-        Self::AdoptUnannounced,
+        Self::AdoptWithoutOwnerCheck,
+        Self::AdoptBeforeOwnedKinds,
         Self::DropForeignConditions,
         Self::IgnoreUid,
         Self::ResumeAfterGone,
-        Self::MissingIsFine,
-        Self::ReasonOfTheFirst,
-        Self::TrustNarrowLens,
-        Self::ForgetHeldTurn,
+        Self::MissingIsHealthy,
+        Self::UseFirstReason,
+        Self::EvaluateWithoutConditions,
+        Self::SetNoDampingTimer,
         Self::MixClusters,
-        Self::CountItself,
-        Self::KeepKind,
-        Self::BelieveStaleCondition,
-        Self::TellTheLastWord,
+        Self::CountRollupItself,
+        Self::LeakWatch,
+        Self::AcceptStaleCondition,
+        Self::AnswerWithStoredStatus,
         Self::KeepTransitionTime,
-        Self::TellNoFollower,
+        Self::EmitNoChanged,
     ];
 
     #[cfg(feature = "planted")]

@@ -1,5 +1,5 @@
 //! The status of one of our own objects: what is stored in the cluster, and what it should be. Decides when a
-//! write is needed, guards it with the resourceVersion, and announces each condition transition once.
+//! write is needed, guards it with the resourceVersion, and records each condition transition as an Event once.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    effect::{Change, Effect, Part, Slot, Transition, Urgency, Warning},
+    effect::{Effect, Part, Slot, Transition, Urgency, Warning, Write},
     effect_queue::{EffectQueue, Timer},
     event::Outcome,
     facts::{Facts, ResourceVersion},
     group_ref::GroupRef,
+    overwrite_backoff::OverwriteBackoff,
     planted::Bug,
     reasons,
     stored_condition::{self, ConditionShape, StoredCondition},
     stored_status::StoredStatus,
-    write_conflict::WriteConflict,
 };
 
 /// How long to wait for a watch event with the newer version after a 409.
@@ -32,10 +32,10 @@ pub(crate) struct ConditionSet {
     pub(crate) own: &'static [&'static str],
     /// The types whose transitions are recorded as Events, each with its good status; `None` if both are
     /// good.
-    pub(crate) announced: &'static [(&'static str, Option<ConditionStatus>)],
+    pub(crate) recorded: &'static [(&'static str, Option<ConditionStatus>)],
     pub(crate) shape: ConditionShape,
     /// If another controller may write the same status: how to stop one of the two.
-    pub(crate) conflict_hint: Option<&'static str>,
+    pub(crate) overwrite_hint: Option<&'static str>,
 }
 
 #[derive(Debug)]
@@ -44,32 +44,32 @@ pub(crate) struct Publication {
     slot: Slot,
     condition_set: &'static ConditionSet,
     pub(crate) uid: Box<str>,
-    version: ResourceVersion,
+    resource_version: ResourceVersion,
     pub(crate) generation: i64,
     /// As last observed or written.
     stored: StoredStatus,
     /// The result of the last evaluation.
     desired: Vec<DesiredCondition>,
-    /// One for each type in [`ConditionSet::announced`].
-    announcements: Vec<Announcement>,
+    /// One for each type in [`ConditionSet::recorded`].
+    recorded_transitions: Vec<RecordedTransition>,
     /// The resourceVersion of a write that got a 409. Until another one is known, writing is pointless. After
     /// `CONFLICT_TIMEOUT` the write is tried again, because the 409 may have been wrong.
-    outdated: Option<ResourceVersion>,
-    conflict: WriteConflict,
+    conflicting_version: Option<ResourceVersion>,
+    overwrites: OverwriteBackoff,
 }
 
-/// Which transition of a condition was announced, so that each is announced once.
+/// Which transition of a condition was recorded as an Event, so that each is recorded once.
 #[derive(Debug)]
-struct Announcement {
+struct RecordedTransition {
     type_: &'static str,
     /// `None` if both statuses are good.
     good: Option<ConditionStatus>,
     /// A transition whose write got no response. It may have reached the API server.
-    in_doubt: Option<Transition>,
-    /// The status that was announced last, as long as it is stored.
-    announced: Option<ConditionStatus>,
-    /// The resourceVersion with which it was announced.
-    announced_version: Option<ResourceVersion>,
+    unconfirmed: Option<Transition>,
+    /// The status of the last recorded transition, as long as it is stored.
+    recorded: Option<ConditionStatus>,
+    /// The resourceVersion with which it was recorded.
+    recorded_version: Option<ResourceVersion>,
 }
 
 /// A condition as last evaluated.
@@ -96,17 +96,17 @@ impl Publication {
             group,
             condition_set,
             uid: facts.uid.clone(),
-            version: facts.version.clone(),
+            resource_version: facts.resource_version.clone(),
             generation,
             stored: StoredStatus::of(status),
             desired: Vec::new(),
-            announcements: condition_set
-                .announced
+            recorded_transitions: condition_set
+                .recorded
                 .iter()
-                .map(|(type_, good)| Announcement::new(type_, *good))
+                .map(|(type_, good)| RecordedTransition::new(type_, *good))
                 .collect(),
-            outdated: None,
-            conflict: WriteConflict::default(),
+            conflicting_version: None,
+            overwrites: OverwriteBackoff::default(),
         }
     }
 
@@ -132,7 +132,7 @@ impl Publication {
             stored_condition::status(self.stored(), desired.type_) == desired.status
         };
         let is_accurate = !self.desired.is_empty() && self.desired.iter().all(is_stored);
-        (is_current && (is_accurate || Bug::TellTheLastWord.is_planted()))
+        (is_current && (is_accurate || Bug::AnswerWithStoredStatus.is_planted()))
             .then(|| self.condition_set.own.iter().filter_map(statement).collect())
     }
 
@@ -178,26 +178,28 @@ impl Publication {
     ) -> bool {
         let stored = StoredStatus::of(status);
         if stored != self.stored {
-            self.conflict.differs(&facts.version);
+            self.overwrites.observe_foreign(&facts.resource_version);
         }
         let is_same = stored == self.stored && generation == self.generation;
         self.generation = generation;
         self.stored = stored;
-        for announcement in &mut self.announcements {
-            announcement.resolve_doubt(&self.stored.conditions, &facts.version, queue);
+        for announcement in &mut self.recorded_transitions {
+            announcement.resolve_doubt(&self.stored.conditions, &facts.resource_version, queue);
         }
         self.observe_version(facts) || !is_same
     }
 
     /// Only the resourceVersion changed. Returns whether a write was waiting for that.
     pub(crate) fn observe_version(&mut self, facts: &Facts) -> bool {
-        self.version = facts.version.clone();
-        self.outdated.take_if(|outdated| *outdated != self.version).is_some()
+        self.resource_version = facts.resource_version.clone();
+        self.conflicting_version
+            .take_if(|conflicting_version| *conflicting_version != self.resource_version)
+            .is_some()
     }
 
     /// Takes the evaluated conditions and requests a write: urgent on a transition or if the caller says so,
     /// postponed if another controller overwrites the status.
-    pub(crate) fn want(
+    pub(crate) fn request_write(
         &mut self,
         conditions: impl IntoIterator<Item = (&'static str, Option<ConditionStatus>)>,
         is_urgent: bool,
@@ -216,45 +218,45 @@ impl Publication {
             let since = before.iter().find(is_kept).map_or(now, |desired| desired.since);
             self.desired.push(DesiredCondition { type_, status, since, stored });
         }
-        if let Some(until) = self.conflict.backs_off_until(now) {
+        if let Some(until) = self.overwrites.backs_off_until(now) {
             queue.schedule(until, self.timer());
             return self.withdraw(queue);
         }
         let urgency = if has_transition { Urgency::Transition } else { Urgency::MessageOnly };
-        queue.effects.push(Effect::Want(self.slot.clone(), Some(urgency)));
+        queue.effects.push(Effect::EnqueueWrite(self.slot.clone(), Some(urgency)));
     }
 
     pub(crate) fn withdraw(&self, queue: &mut EffectQueue) {
-        queue.effects.push(Effect::Want(self.slot.clone(), None));
+        queue.effects.push(Effect::EnqueueWrite(self.slot.clone(), None));
     }
 
     /// The patch that makes the stored status this one. `None` if they are equal, if the known version is
     /// outdated, or if the stored status describes a newer generation than ours.
-    pub(crate) fn change(&self, status: &impl Serialize) -> Option<Change> {
+    pub(crate) fn render_write(&self, status: &impl Serialize) -> Option<Write> {
         let own =
             self.stored().iter().filter(|condition| self.condition_set.own.contains(&&*condition.type_));
         let observed = own.map(|condition| condition.observed_generation);
         let observed = observed.chain([self.stored.observed_generation]);
-        if self.outdated.as_ref() == Some(&self.version)
+        if self.conflicting_version.as_ref() == Some(&self.resource_version)
             || bellwether_conditions::has_newer_generation(observed, Some(self.generation))
         {
             return None;
         }
         let patch = self.stored.patch(status)?;
-        Some(Change::Status {
+        Some(Write::Status {
             uid: self.uid.clone(),
-            version: self.version.clone(),
+            resource_version: self.resource_version.clone(),
             transitions: self.transitions(&patch),
             patch: Arc::new(patch),
-            claims: Box::default(),
+            owned_kinds: Box::default(),
         })
     }
 
-    /// The transitions to announce once this patch is written.
+    /// The transitions to record once this patch is written.
     fn transitions(&self, patch: &Value) -> Box<[Transition]> {
         let mut patched = StoredStatus::default();
         patched.merge(patch);
-        let transition = |announcement: &Announcement| {
+        let transition = |announcement: &RecordedTransition| {
             let condition = find(&patched.conditions, announcement.type_)?;
             let from = stored_condition::status(self.stored(), announcement.type_);
             let to = condition.status();
@@ -271,33 +273,35 @@ impl Publication {
                 good: announcement.good.is_none_or(|good| good == to),
             })
         };
-        self.announcements.iter().filter_map(transition).collect()
+        self.recorded_transitions.iter().filter_map(transition).collect()
     }
 
     /// Handles the outcome of a write. Returns the new resourceVersion, if it is newer than the known one.
     pub(crate) fn written(
         &mut self,
-        change: &Change,
+        write: &Write,
         outcome: &Outcome,
         now: Timestamp,
         queue: &mut EffectQueue,
     ) -> Option<ResourceVersion> {
-        let Change::Status { uid, version: before, patch, transitions, .. } = change else { return None };
+        let Write::Status { uid, resource_version: before, patch, transitions, .. } = write else {
+            return None;
+        };
         // The response may be so late that the name belongs to another object.
         if *uid != self.uid {
             return None;
         }
         match outcome {
             Outcome::Failed(_) => {
-                for announcement in &mut self.announcements {
+                for announcement in &mut self.recorded_transitions {
                     announcement.mark_in_doubt(transitions);
                     // The watch may have reported the write before the request timed out.
-                    announcement.resolve_doubt(&self.stored.conditions, &self.version, queue);
+                    announcement.resolve_doubt(&self.stored.conditions, &self.resource_version, queue);
                 }
             }
-            Outcome::Done(version) => {
-                for announcement in &mut self.announcements {
-                    announcement.in_doubt = None;
+            Outcome::Written(version) => {
+                for announcement in &mut self.recorded_transitions {
+                    announcement.unconfirmed = None;
                     if let Some(transition) =
                         transitions.iter().find(|transition| transition.condition == announcement.type_)
                     {
@@ -305,23 +309,23 @@ impl Publication {
                     }
                 }
             }
-            Outcome::Conflict if *before == self.version => {
-                self.outdated = Some(before.clone());
+            Outcome::Conflict if *before == self.resource_version => {
+                self.conflicting_version = Some(before.clone());
                 if let Ok(time) = now.checked_add(CONFLICT_TIMEOUT) {
                     queue.schedule(time, self.timer());
                 }
             }
-            Outcome::Conflict | Outcome::FieldConflict(_) | Outcome::Absent | Outcome::Refused(_) => {}
+            Outcome::Conflict | Outcome::FieldConflict(_) | Outcome::NotFound | Outcome::Rejected(_) => {}
         }
-        let Outcome::Done(Some(version)) = outcome else { return None };
+        let Outcome::Written(Some(version)) = outcome else { return None };
         // The watch has reported a newer version already.
-        if version.is_before(&self.version) {
+        if version.is_before(&self.resource_version) {
             return None;
         }
         self.stored.merge(patch);
-        self.version = version.clone();
-        if let Some(remedy) = self.condition_set.conflict_hint
-            && self.conflict.wrote(version, now)
+        self.resource_version = version.clone();
+        if let Some(remedy) = self.condition_set.overwrite_hint
+            && self.overwrites.record_own_write(version, now)
         {
             queue.effects.push(Effect::Warn(self.warning(remedy)));
         }
@@ -333,7 +337,7 @@ impl Publication {
     }
 
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
-        self.conflict.clock_set(by);
+        self.overwrites.clock_set(by);
     }
 
     fn warning(&self, remedy: &str) -> Warning {
@@ -351,28 +355,30 @@ impl Publication {
 
     /// Writes again although no newer version has arrived.
     pub(crate) fn retry(&mut self) {
-        self.outdated = None;
+        self.conflicting_version = None;
     }
 
     /// Whether to evaluate after a write: the written status may be outdated already.
     pub(crate) fn is_behind(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Conflict => true,
-            Outcome::Done(_) => self.desired.iter().any(|desired| !desired.stored),
-            Outcome::FieldConflict(_) | Outcome::Absent | Outcome::Refused(_) | Outcome::Failed(_) => false,
+            Outcome::Written(_) => self.desired.iter().any(|desired| !desired.stored),
+            Outcome::FieldConflict(_) | Outcome::NotFound | Outcome::Rejected(_) | Outcome::Failed(_) => {
+                false
+            }
         }
     }
 }
 
-impl Announcement {
+impl RecordedTransition {
     fn new(type_: &'static str, good: Option<ConditionStatus>) -> Self {
-        Self { type_, good, in_doubt: None, announced: None, announced_version: None }
+        Self { type_, good, unconfirmed: None, recorded: None, recorded_version: None }
     }
 
     /// The write got no response. An earlier transition may be in doubt already; this one replaces it.
     fn mark_in_doubt(&mut self, transitions: &[Transition]) {
         if let Some(transition) = transitions.iter().find(|transition| transition.condition == self.type_) {
-            self.in_doubt = Some(transition.clone());
+            self.unconfirmed = Some(transition.clone());
         }
     }
 
@@ -384,29 +390,29 @@ impl Announcement {
         queue: &mut EffectQueue,
     ) {
         let status = stored_condition::status(stored, self.type_);
-        self.announced.take_if(|announced| Some(*announced) != status);
+        self.recorded.take_if(|recorded| Some(*recorded) != status);
         let since = find(stored, self.type_).and_then(|condition| condition.last_transition_time.as_ref());
         // The time tells our write from the same status written by another replica.
         let is_stored = |transition: &mut Transition| {
             status == Some(transition.to) && since.is_some_and(|since| since.0 == transition.since)
         };
-        if let Some(transition) = self.in_doubt.take_if(is_stored) {
+        if let Some(transition) = self.unconfirmed.take_if(is_stored) {
             self.announce(transition, Some(version), queue);
         }
     }
 
-    /// Queues the Event, unless an earlier attempt at the same write has announced it.
+    /// Queues the Event, unless an earlier attempt at the same write has recorded it.
     fn announce(
         &mut self,
         transition: Transition,
         version: Option<&ResourceVersion>,
         queue: &mut EffectQueue,
     ) {
-        if version.is_some() && self.announced_version.as_ref() == version {
+        if version.is_some() && self.recorded_version.as_ref() == version {
             return;
         }
-        self.announced_version = version.cloned();
-        if self.announced.replace(transition.to) != Some(transition.to) {
+        self.recorded_version = version.cloned();
+        if self.recorded.replace(transition.to) != Some(transition.to) {
             queue.effects.push(Effect::Record(transition));
         }
     }

@@ -5,17 +5,17 @@ use std::collections::{BTreeSet, HashMap};
 use slab::Slab;
 
 use crate::{
-    context::Context,
-    effect::Change,
+    effect::Write,
     effect_queue::EffectQueue,
     event::Outcome,
     facts::{Facts, ResourceVersion},
     feeds::Feeds,
     group_ref::GroupRef,
+    grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind},
     publication::Publication,
+    requested_fields::RequestedFields,
     selector_index::remove_from_set,
-    wanted::Wanted,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,7 +33,7 @@ pub(crate) struct Registry<T> {
     users: HashMap<FeedId, BTreeSet<GroupId>>,
     /// The groups to evaluate at the end of the step.
     dirty: BTreeSet<GroupId>,
-    /// The base kinds are listed. Before that, no other kind is followed and nothing is published.
+    /// The required kinds are listed. Before that, no other kind is followed and nothing is published.
     synced: bool,
 }
 
@@ -93,15 +93,15 @@ impl<T> Registry<T> {
     }
 
     /// Marks a group for evaluation.
-    pub(crate) fn touch(&mut self, id: GroupId) {
+    pub(crate) fn mark_dirty(&mut self, id: GroupId) {
         self.dirty.insert(id);
     }
 
-    pub(crate) fn touch_all(&mut self, ids: impl IntoIterator<Item = GroupId>) {
+    pub(crate) fn mark_all_dirty(&mut self, ids: impl IntoIterator<Item = GroupId>) {
         self.dirty.extend(ids);
     }
 
-    pub(crate) fn touch_users(&mut self, feed: FeedId) {
+    pub(crate) fn mark_users_dirty(&mut self, feed: FeedId) {
         self.dirty.extend(self.users.get(&feed).into_iter().flatten());
     }
 
@@ -132,8 +132,8 @@ impl<T> Registry<T> {
         id: GroupId,
         cluster: &Cluster,
         kind: &GroupKind,
-        wanted: &Wanted,
-        cx: &mut Context<'_>,
+        wanted: &RequestedFields,
+        cx: &mut GroupingContext<'_>,
     ) -> FeedId {
         let feed = cx.feeds.acquire(cluster, kind, wanted, &mut cx.queue.effects);
         self.users.entry(feed).or_default().insert(id);
@@ -155,7 +155,7 @@ impl<T: Published> Registry<T> {
             && let Some(group) = self.get_mut(id)
             && group.publication().observe_version(facts)
         {
-            self.touch(id);
+            self.mark_dirty(id);
         }
     }
 
@@ -177,28 +177,28 @@ impl<T: Published> Registry<T> {
         }
     }
 
-    pub(crate) fn wake(&mut self, group: &GroupRef) {
+    pub(crate) fn timer_fired(&mut self, group: &GroupRef) {
         if let Some(id) = self.id(group)
             && let Some(group) = self.get_mut(id)
         {
             group.publication().retry();
-            self.touch(id);
+            self.mark_dirty(id);
         }
     }
 
     pub(crate) fn status_written(
         &mut self,
         group: &GroupRef,
-        change: &Change,
+        write: &Write,
         outcome: &Outcome,
-        cx: &mut Context<'_>,
+        cx: &mut GroupingContext<'_>,
     ) -> Option<ResourceVersion> {
         let id = self.id(group)?;
         let publication = self.get_mut(id)?.publication();
-        let version = publication.written(change, outcome, cx.now, cx.queue);
+        let version = publication.written(write, outcome, cx.now, cx.queue);
         cx.queue.group_changed(group);
         if publication.is_behind(outcome) {
-            self.touch(id);
+            self.mark_dirty(id);
         }
         version
     }

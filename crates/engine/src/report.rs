@@ -191,7 +191,7 @@ impl<'g> MemberReport<'g> {
             namespace: &member.name.namespace,
             key: MemberKey::new(&member.name, member.stands_for),
             state: member.state,
-            operator: member.operator.map(
+            operator: member.component_conditions.map(
                 |ReportedConditions { available, progressing, degraded, upgradeable }| ConditionsReport {
                     available,
                     progressing,

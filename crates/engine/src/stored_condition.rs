@@ -86,9 +86,9 @@ pub(crate) fn conditions<'a>(
         Some(written)
     };
     let ours: Vec<_> = statements.into_iter().filter_map(next).collect();
-    let is_own = |type_: &str| own.contains(&type_);
+    let is_bellwether = |type_: &str| own.contains(&type_);
     let stored = if Bug::DropForeignConditions.is_planted() { &[] } else { stored };
-    bellwether_conditions::put_in_place(stored, ours, |condition| &condition.type_, is_own)
+    bellwether_conditions::put_in_place(stored, ours, |condition| &condition.type_, is_bellwether)
 }
 
 pub(crate) fn status(conditions: &[StoredCondition], type_: &str) -> Option<ConditionStatus> {

@@ -117,7 +117,7 @@ pub struct Member {
     /// The rule that gave the verdict; `None` if the object does not exist or is a component of a Rollup.
     pub rule: Option<Rule>,
     /// Components of Rollups only.
-    pub operator: Option<ReportedConditions>,
+    pub component_conditions: Option<ReportedConditions>,
 }
 
 /// What a [`Member`] is.
@@ -143,9 +143,9 @@ pub struct ReportedConditions {
 
 /// How a group relates to an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct GroupRelation {
     pub kind: GroupKind,
-    pub group: NamespacedName,
+    pub name: NamespacedName,
     pub relation: Relation,
 }
 
@@ -154,10 +154,10 @@ pub enum Relation {
     /// A member, and owned.
     Owner,
     /// A member, to be owned.
-    OwnerToBe,
-    Counts,
+    FutureOwner,
+    Member,
     /// The selector matches, but the spec does not contain the kind.
-    OtherKinds,
+    KindNotListed,
     NotSelected,
     /// The selector matches, but the annotation names another Application or is missing, or the object is the
     /// Application itself.
@@ -195,7 +195,7 @@ impl Group {
 
     /// The verdict of the group's own object by this evaluation, not by its stored status.
     pub fn verdict(&self, stored: &Verdict) -> Option<Verdict> {
-        let statement = self.deciding()?;
+        let statement = self.deciding_condition()?;
         Some(Verdict {
             state: self.state,
             progress: self.progress.unwrap_or_default(),

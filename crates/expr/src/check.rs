@@ -1,9 +1,9 @@
 //! Type checks at compile time.
 
 use crate::{
+    compile_error::{Slip, nearest},
     functions::{self, Function, Style},
     hints,
-    mistake::{Slip, nearest},
     operator::Operator,
     types::{Type, Types},
 };

@@ -4,7 +4,7 @@ use std::{cmp::Ordering, rc::Rc};
 
 use crate::{
     compare::{self, equal, order},
-    functions::{self, Function, MOST_ARGUMENTS, maths},
+    functions::{self, Function, MAX_ARGUMENTS, maths},
     input::Input,
     node::{Arithmetic, Comparison, Constant, Node, Op},
     path::Path,
@@ -165,11 +165,11 @@ impl<'v> Run<'v> {
     }
 
     fn call(&mut self, candidates: &[&'static Function], arguments: &'v [Node]) -> Outcome<'v> {
-        let mut values: [Val<'v>; MOST_ARGUMENTS] = Default::default();
+        let mut values: [Val<'v>; MAX_ARGUMENTS] = Default::default();
         for (value, argument) in values.iter_mut().zip(arguments) {
             *value = self.eval(argument)?;
         }
-        let values = &values[..arguments.len().min(MOST_ARGUMENTS)];
+        let values = &values[..arguments.len().min(MAX_ARGUMENTS)];
         match functions::find_overload(candidates, values) {
             Some(function) => (function.run)(&mut self.fuel, values),
             None => Err(functions::no_such_overload(candidates[0].name, values)),

@@ -1,6 +1,6 @@
 //! The paths of trees: `$.metadata.labels['app.kubernetes.io/name']`, `$.status.conditions[0].type`.
 
-use crate::{mistake::Slip, path::Step};
+use crate::{compile_error::Slip, path::Step};
 
 pub(crate) fn steps(text: &str) -> Result<Vec<Step>, Slip> {
     let Some(mut rest) = text.trim().strip_prefix('$') else {

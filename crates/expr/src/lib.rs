@@ -14,6 +14,7 @@
 mod cel;
 mod check;
 mod compare;
+mod compile_error;
 mod eval;
 mod functions;
 mod hints;
@@ -22,7 +23,6 @@ mod json;
 mod jsonpath;
 mod loops;
 mod make;
-mod mistake;
 mod node;
 mod operator;
 mod path;
@@ -36,8 +36,8 @@ mod tree;
 mod types;
 mod value;
 
+pub use compile_error::{CompileError, Place};
 pub use input::{Facts, Input, Variables};
-pub use mistake::{Mistake, Place};
 pub use path::{Absent, Path, Step};
 pub use program::Program;
 pub use quantity::{Quantity, QuantityError};

@@ -4,9 +4,9 @@ use serde_json::Value as Json;
 
 use crate::{
     cel,
+    compile_error::{CompileError, Place},
     eval::Run,
     input::Input,
-    mistake::{Mistake, Place},
     node::Node,
     path::Path,
     scope::{Absence, Scope},
@@ -35,13 +35,13 @@ enum Written {
 
 impl Program {
     /// Compiles an expression in CEL.
-    pub fn cel(text: &str, scope: &Scope) -> Result<Self, Mistake> {
+    pub fn cel(text: &str, scope: &Scope) -> Result<Self, CompileError> {
         let (node, paths, types) = cel::compile(text, scope).map_err(|slip| slip.in_text(text))?;
         Ok(Self { paths, absence: scope.absence, node, types, written: Written::Text(text.into()) })
     }
 
     /// Compiles a tree of operations.
-    pub fn tree(tree: &Json, scope: &Scope) -> Result<Self, Mistake> {
+    pub fn tree(tree: &Json, scope: &Scope) -> Result<Self, CompileError> {
         let compiled = tree::compile(tree, scope)?;
         Ok(Self {
             paths: compiled.paths,

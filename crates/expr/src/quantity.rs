@@ -194,7 +194,7 @@ fn decimal(whole: &str, fraction: &str, exponent: i32, form: Form) -> Option<Qua
 /// A number with a binary unit; `None` if it has too many digits.
 fn binary(whole: &str, fraction: &str, power: u32) -> Option<Quantity> {
     /// A fraction of this many digits times any unit does not overflow.
-    const MOST_DIGITS: usize = 20;
+    const MAX_DIGITS: usize = 20;
     const BILLIONTHS: i128 = 1_000_000_000;
     /// Kubernetes caps binary quantities at the largest `i64`.
     const GREATEST: i128 = i64::MAX as i128 * BILLIONTHS;
@@ -202,7 +202,7 @@ fn binary(whole: &str, fraction: &str, power: u32) -> Option<Quantity> {
     let whole = whole.trim_start_matches('0');
     let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().unwrap_or(i128::MAX) };
     let fraction = fraction.trim_end_matches('0');
-    if fraction.len() > MOST_DIGITS {
+    if fraction.len() > MAX_DIGITS {
         return None;
     }
     let count: i128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };

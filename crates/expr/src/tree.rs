@@ -4,8 +4,9 @@ use bellwether_model::Value;
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    check, jsonpath,
-    mistake::{Mistake, Place, Slip, nearest},
+    check,
+    compile_error::{CompileError, Place, Slip, nearest},
+    jsonpath,
     node::{Comparison, Constant, Node, Op},
     operator::Operator,
     path::{Path, Step},
@@ -42,41 +43,41 @@ pub(crate) struct Compiled {
 }
 
 /// Checks and compiles a tree.
-pub(crate) fn compile(tree: &Json, scope: &Scope) -> Result<Compiled, Mistake> {
-    let mut compiler = Compiler { scope, paths: Paths::default(), places: Vec::new() };
+pub(crate) fn compile(tree: &Json, scope: &Scope) -> Result<Compiled, CompileError> {
+    let mut compiler = TreeCompiler { scope, paths: Paths::default(), places: Vec::new() };
     let (node, types) = compiler.operation(tree, String::new(), 0)?;
     Ok(Compiled { node, paths: compiler.paths.into_vec(), types, places: compiler.places })
 }
 
-struct Compiler<'a> {
+struct TreeCompiler<'a> {
     scope: &'a Scope,
     paths: Paths,
     places: Vec<String>,
 }
 
-impl Compiler<'_> {
-    fn operation(&mut self, tree: &Json, place: String, depth: usize) -> Result<(Node, Types), Mistake> {
+impl TreeCompiler<'_> {
+    fn operation(&mut self, tree: &Json, place: String, depth: usize) -> Result<(Node, Types), CompileError> {
         if depth == DEEPEST {
-            return Err(mistake(place, "the tree is nested too deeply here"));
+            return Err(compile_error(place, "the tree is nested too deeply here"));
         }
         let Json::Object(fields) = tree else {
             let hint = "write {op: Path, path: $.status.phase}, or use CEL for the whole expression";
             return Err(with_hint(
-                mistake(place, format!("an operation must be a map, not {}", kind_of(tree))),
+                compile_error(place, format!("an operation must be a map, not {}", kind_of(tree))),
                 hint,
             ));
         };
         let op = match fields.get("op") {
             Some(Json::String(op)) => op.as_str(),
             Some(other) => {
-                return Err(mistake(
+                return Err(compile_error(
                     under(&place, "op"),
                     format!("must be a string, not {}", kind_of(other)),
                 ));
             }
             None => {
                 let hint = format!("write one of {}", OPERATIONS.join(", "));
-                return Err(with_hint(mistake(place, "op is required"), hint));
+                return Err(with_hint(compile_error(place, "op is required"), hint));
             }
         };
         let allowed: &[&str] = match op {
@@ -109,12 +110,12 @@ impl Compiler<'_> {
             "Exists" => {
                 let asked = match fields.get("path") {
                     Some(_) if fields.contains_key("args") => {
-                        return Err(mistake(place, "Exists takes a path or one argument, not both"));
+                        return Err(compile_error(place, "Exists takes a path or one argument, not both"));
                     }
                     Some(_) => Node { at, op: self.read(fields, &place)? },
                     None if !fields.contains_key("args") => {
                         return Err(with_hint(
-                            mistake(place, "Exists requires a path"),
+                            compile_error(place, "Exists requires a path"),
                             "write {op: Exists, path: $.status.phase}",
                         ));
                     }
@@ -144,8 +145,8 @@ impl Compiler<'_> {
     }
 
     /// Adds the place to a check that knows only its number.
-    fn check<T>(&self, checked: Result<T, Slip>) -> Result<T, Mistake> {
-        checked.map_err(|slip| Mistake {
+    fn check<T>(&self, checked: Result<T, Slip>) -> Result<T, CompileError> {
+        checked.map_err(|slip| CompileError {
             place: Place::Tree(self.places.get(slip.at as usize).cloned().unwrap_or_default()),
             text: slip.text,
             // The hints are in CEL.
@@ -158,7 +159,7 @@ impl Compiler<'_> {
         op: &str,
         allowed: &[&str],
         place: &str,
-    ) -> Result<(), Mistake> {
+    ) -> Result<(), CompileError> {
         if !OPERATIONS.contains(&op) {
             return Err(unknown(op, place));
         }
@@ -166,26 +167,26 @@ impl Compiler<'_> {
             None => Ok(()),
             Some(stray) => {
                 let hint = format!("{op} takes {}", allowed.join(" or "));
-                Err(with_hint(mistake(under(place, stray), format!("unknown field `{stray}`")), hint))
+                Err(with_hint(compile_error(under(place, stray), format!("unknown field `{stray}`")), hint))
             }
         }
     }
 
-    fn read(&mut self, fields: &Map<String, Json>, place: &str) -> Result<Op, Mistake> {
+    fn read(&mut self, fields: &Map<String, Json>, place: &str) -> Result<Op, CompileError> {
         let place = under(place, "path");
         let Some(Json::String(text)) = fields.get("path") else {
-            return Err(with_hint(mistake(place, "must be a string"), "write path: $.status.phase"));
+            return Err(with_hint(compile_error(place, "must be a string"), "write path: $.status.phase"));
         };
-        let steps = jsonpath::steps(text).map_err(|slip| Mistake {
+        let steps = jsonpath::steps(text).map_err(|slip| CompileError {
             place: Place::Tree(place.clone()),
             text: slip.text,
             hint: slip.hint,
         })?;
         if steps.is_empty() && self.scope.open.is_none() {
-            return self.whole().map_err(|text| mistake(place, text));
+            return self.whole().map_err(|text| compile_error(place, text));
         }
         let path = self.rooted(steps).and_then(|path| self.paths.keep(path));
-        path.map(Op::Read).map_err(|text| mistake(place, text))
+        path.map(Op::Read).map_err(|text| compile_error(place, text))
     }
 
     /// The whole row as one object.
@@ -235,12 +236,12 @@ impl Compiler<'_> {
         op: &str,
         place: &str,
         depth: usize,
-    ) -> Result<[(Node, Types); N], Mistake> {
+    ) -> Result<[(Node, Types); N], CompileError> {
         let arguments = self.several(fields, op, place, depth)?;
         let given = arguments.len();
         arguments.try_into().map_err(|_| {
             let wanted = if N == 1 { "1 argument".to_owned() } else { format!("{N} arguments") };
-            mistake(under(place, "args"), format!("{op} takes {wanted}, found {given}"))
+            compile_error(under(place, "args"), format!("{op} takes {wanted}, found {given}"))
         })
     }
 
@@ -250,13 +251,13 @@ impl Compiler<'_> {
         op: &str,
         place: &str,
         depth: usize,
-    ) -> Result<Vec<(Node, Types)>, Mistake> {
+    ) -> Result<Vec<(Node, Types)>, CompileError> {
         let place = under(place, "args");
         let Some(Json::Array(arguments)) = fields.get("args") else {
-            return Err(mistake(place, format!("{op} requires args, a list of operations")));
+            return Err(compile_error(place, format!("{op} requires args, a list of operations")));
         };
         if arguments.is_empty() {
-            return Err(mistake(place, format!("{op} requires at least one argument")));
+            return Err(compile_error(place, format!("{op} requires at least one argument")));
         }
         let operations = arguments.iter().enumerate();
         operations
@@ -278,12 +279,12 @@ fn comparison(op: &str) -> Option<(Comparison, Operator)> {
 }
 
 /// A literal. `null` is SQL's.
-fn literal(fields: &Map<String, Json>, place: &str) -> Result<(Op, Types), Mistake> {
+fn literal(fields: &Map<String, Json>, place: &str) -> Result<(Op, Types), CompileError> {
     let Some(value) = fields.get("value") else {
-        return Err(mistake(place.to_owned(), "Literal requires a value"));
+        return Err(compile_error(place.to_owned(), "Literal requires a value"));
     };
-    let value =
-        kept(value, 0).ok_or_else(|| mistake(under(place, "value"), "the value is nested too deeply"))?;
+    let value = kept(value, 0)
+        .ok_or_else(|| compile_error(under(place, "value"), "the value is nested too deeply"))?;
     let one = match &value {
         Value::Null => return Ok((Op::Nothing, Types::ANY)),
         Value::Bool(_) => Type::Bool,
@@ -321,7 +322,7 @@ fn kept(json: &Json, depth: usize) -> Option<Value<'static>> {
     })
 }
 
-fn unknown(op: &str, place: &str) -> Mistake {
+fn unknown(op: &str, place: &str) -> CompileError {
     let synonym = match op.to_ascii_lowercase().as_str() {
         "=" | "==" | "eq" | "equals" => Some("Equal"),
         "!=" | "<>" | "ne" | "notequals" => Some("NotEqual"),
@@ -340,7 +341,7 @@ fn unknown(op: &str, place: &str) -> Mistake {
         Some(meant) => format!("did you mean {meant}?"),
         None => format!("write one of {}", OPERATIONS.join(", ")),
     };
-    with_hint(mistake(under(place, "op"), format!("unknown operation `{op}`")), hint)
+    with_hint(compile_error(under(place, "op"), format!("unknown operation `{op}`")), hint)
 }
 
 fn kind_of(json: &Json) -> &'static str {
@@ -358,11 +359,11 @@ fn under(place: &str, field: &str) -> String {
     if place.is_empty() { field.to_owned() } else { format!("{place}.{field}") }
 }
 
-fn mistake(place: String, text: impl Into<String>) -> Mistake {
-    Mistake { place: Place::Tree(place), text: text.into(), hint: None }
+fn compile_error(place: String, text: impl Into<String>) -> CompileError {
+    CompileError { place: Place::Tree(place), text: text.into(), hint: None }
 }
 
-fn with_hint(mut mistake: Mistake, hint: impl Into<String>) -> Mistake {
-    mistake.hint = Some(hint.into());
-    mistake
+fn with_hint(mut compile_error: CompileError, hint: impl Into<String>) -> CompileError {
+    compile_error.hint = Some(hint.into());
+    compile_error
 }

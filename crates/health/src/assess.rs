@@ -56,7 +56,7 @@ pub fn explain(object: &Object<'_>, context: &Context<'_>) -> Explained {
     Explained { verdict, evidence: trace.into_evidence() }
 }
 
-/// The fields that built-in and generic rules read. [`UserRules::keep_for`] adds those of user rules.
+/// The fields that built-in and generic rules read. [`UserRules::add_fields_for`] adds those of user rules.
 pub fn plan(group: &str, kind: &str) -> Plan {
     match builtin::find(group, kind) {
         Some(rule) => rule.plan(),

@@ -15,7 +15,7 @@ pub struct Evidence {
 }
 
 /// Bounds the number of recorded fields.
-const MOST_EVIDENCE: usize = 256;
+const MAX_EVIDENCE: usize = 256;
 
 /// Bounds the excerpt of one field.
 const EXCERPT: Budget = Budget { values: 64, bytes: 4096 };
@@ -83,7 +83,7 @@ impl Trace {
 
     pub(crate) fn record(&self, path: String, value: Option<&Value<'_>>) {
         let mut evidence = self.0.borrow_mut();
-        if evidence.len() < MOST_EVIDENCE && !evidence.iter().any(|known| known.path == path) {
+        if evidence.len() < MAX_EVIDENCE && !evidence.iter().any(|known| known.path == path) {
             evidence.push(Evidence { path, value: value.map(|value| excerpt(value, &mut EXCERPT.clone())) });
         }
     }

@@ -70,7 +70,7 @@ impl Rule {
 pub(crate) const NOT_OBSERVED: &str = "NotObserved";
 
 /// In bytes. Bounds text from clusters.
-const LONGEST_MESSAGE: usize = 1024;
+const MAX_MESSAGE: usize = 1024;
 
 impl Verdict {
     pub(crate) fn new(
@@ -79,16 +79,12 @@ impl Verdict {
         message: impl Into<Cow<'static, str>>,
     ) -> Self {
         let reason = legal_reason(reason);
-        let message = one_line(message, LONGEST_MESSAGE);
+        let message = one_line(message, MAX_MESSAGE);
         Self {
             state,
             progress: if state == State::Ready { 100 } else { 0 },
             // A message of invisible characters counts as empty.
-            message: if message.trim().is_empty() {
-                one_line(reason.clone(), LONGEST_MESSAGE)
-            } else {
-                message
-            },
+            message: if message.trim().is_empty() { one_line(reason.clone(), MAX_MESSAGE) } else { message },
             reason,
             since: None,
             rule: Rule { source: Source::None, id: Cow::Borrowed("none") },
@@ -161,7 +157,7 @@ impl Verdict {
 
     /// Prefixes the message with the part of the object that the verdict is about.
     pub(crate) fn about(mut self, part: &str) -> Self {
-        self.message = one_line(format!("{part}: {}", self.message), LONGEST_MESSAGE);
+        self.message = one_line(format!("{part}: {}", self.message), MAX_MESSAGE);
         self
     }
 

@@ -5,7 +5,7 @@ use serde::de::{Deserialize, DeserializeSeed as _, Deserializer};
 
 use super::{
     Collector, Found, LocatedError, Place, VisitInText,
-    seeds::{Any, Head, Objects, Skim, Value},
+    seeds::{Any, DecodeHead, Head, Objects, Value},
 };
 
 /// Whether a text starts like JSON rather than YAML.
@@ -20,7 +20,7 @@ pub(super) fn looks_like_it(text: &str) -> bool {
 /// Visits the objects in a text whose first value is at this place.
 pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, visit: &VisitInText<'_, R>) -> Found<R> {
     let mut found = Vec::new();
-    let mut lines = Lines { text, offset: 0, line: place.line };
+    let mut lines = LineCounter { text, offset: 0, line: place.line };
     let mut document = place.document;
     let mut rest = 0;
     while rest < text.len() {
@@ -61,7 +61,7 @@ struct Skimmed<'t>(Value<'t, Head<'t>>);
 
 impl<'de> Deserialize<'de> for Skimmed<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Any(Skim).deserialize(deserializer).map(Self)
+        Any(DecodeHead).deserialize(deserializer).map(Self)
     }
 }
 
@@ -110,13 +110,13 @@ fn next_value(text: &str, broken: usize) -> usize {
 }
 
 /// Line numbers for increasing offsets.
-struct Lines<'t> {
+struct LineCounter<'t> {
     text: &'t str,
     offset: usize,
     line: usize,
 }
 
-impl Lines<'_> {
+impl LineCounter<'_> {
     fn at(&mut self, offset: usize) -> usize {
         if let Some(passed) = self.text.get(self.offset..offset) {
             self.line += passed.matches('\n').count();

@@ -1,7 +1,7 @@
 //! Objects from files, directories and standard input: YAML documents, JSON, JSON lines and lists.
 //!
 //! Each object is visited as soon as it is decoded, and then dropped. In memory are the results of the visits
-//! and the text of one file at a time. What is not a Kubernetes object becomes a [`Problem`] with a place;
+//! and the text of one file at a time. What is not a Kubernetes object becomes a [`InputError`] with a place;
 //! all other objects are still read.
 
 mod json;
@@ -25,7 +25,7 @@ use bellwether_model::{Object, Plan};
 use bellwether_terminal::printable;
 
 pub use self::{
-    lines::{DuplicateKey, Lines, Spot},
+    lines::{DuplicateKey, Lines, ObjectLocation},
     texts::Texts,
 };
 use self::{
@@ -38,29 +38,29 @@ use self::{
 pub type Visit<'v, R> = dyn Fn(&Object<'_>) -> R + Sync + 'v;
 
 /// A [`Visit`] that also gets the place of the object.
-pub type VisitWithSpot<'v, R> = dyn Fn(&Object<'_>, &Spot<'_>) -> R + Sync + 'v;
+pub type VisitLocated<'v, R> = dyn Fn(&Object<'_>, &ObjectLocation<'_>) -> R + Sync + 'v;
 
 type VisitInText<'v, R> = dyn Fn(&Object<'_>, Origin<'_>) -> R + Sync + 'v;
 
 /// An error in the input: the place and the reason, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem(String);
+pub struct InputError(String);
 
-impl fmt::Display for Problem {
+impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 /// The result for each object, in the order of the input.
-pub type Entries<R> = Vec<Result<R, Problem>>;
+pub type Entries<R> = Vec<Result<R, InputError>>;
 
 /// Visits every object in the inputs, decoded with the plan. The path `-` is standard input.
 pub fn read<R: Send>(inputs: &[PathBuf], plan: &Plan, visit: &Visit<'_, R>) -> Entries<R> {
     read_with_spots(inputs, plan, &|object, _| visit(object))
 }
 
-pub fn read_with_spots<R: Send>(inputs: &[PathBuf], plan: &Plan, visit: &VisitWithSpot<'_, R>) -> Entries<R> {
+pub fn read_with_spots<R: Send>(inputs: &[PathBuf], plan: &Plan, visit: &VisitLocated<'_, R>) -> Entries<R> {
     let mut entries = Vec::new();
     for input in inputs {
         read_input(input, texts::of(input), plan, visit, &mut entries);
@@ -72,7 +72,7 @@ fn read_input<R: Send>(
     input: &Path,
     texts: impl Iterator<Item: Borrow<Text>>,
     plan: &Plan,
-    visit: &VisitWithSpot<'_, R>,
+    visit: &VisitLocated<'_, R>,
     entries: &mut Entries<R>,
 ) {
     let before = entries.len();
@@ -80,7 +80,7 @@ fn read_input<R: Send>(
     // The empty output of a failed command must not pass as healthy.
     if documents == 0 && entries.len() == before {
         let source = Source::of(input);
-        entries.push(Err(Problem(format!("no objects in {source}"))));
+        entries.push(Err(InputError(format!("no objects in {source}"))));
     }
 }
 
@@ -160,7 +160,7 @@ pub fn holds_objects(path: &Path) -> bool {
 fn read_one<R: Send>(
     text: &Text,
     plan: &Plan,
-    visit: &VisitWithSpot<'_, R>,
+    visit: &VisitLocated<'_, R>,
     entries: &mut Entries<R>,
 ) -> usize {
     let source = Source::of(&text.path);
@@ -175,11 +175,11 @@ fn read_one<R: Send>(
         Ok(text) => text.trim_start_matches('\u{feff}'),
         Err(error) => {
             let what = format!("{source}: not UTF-8 (byte {})", error.valid_up_to());
-            entries.push(Err(Problem(what)));
+            entries.push(Err(InputError(what)));
             return 0;
         }
     };
-    let visit = |object: &Object<'_>, origin: Origin<'_>| visit(object, &Spot { source, origin });
+    let visit = |object: &Object<'_>, origin: Origin<'_>| visit(object, &ObjectLocation { source, origin });
     let (documents, found) = read_text(text, source.has_json_lines(), plan, &visit);
     entries.extend(found.into_iter().map(|entry| entry.map_err(|error| error.at(source))));
     documents
@@ -201,8 +201,8 @@ struct LocatedError {
 }
 
 impl LocatedError {
-    fn at(&self, source: Source<'_>) -> Problem {
-        Problem(format!("{source}, {self}"))
+    fn at(&self, source: Source<'_>) -> InputError {
+        InputError(format!("{source}, {self}"))
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::{LocatedError, Place, Problem, Source, yaml::options};
+use super::{InputError, LocatedError, Place, Source, yaml::options};
 
 /// The text that an object was decoded from.
 #[derive(Clone, Copy, Debug)]
@@ -30,19 +30,19 @@ pub(super) enum Route {
 
 /// The place of an object.
 #[derive(Clone, Copy)]
-pub struct Spot<'s> {
+pub struct ObjectLocation<'s> {
     pub(super) source: Source<'s>,
     pub(super) origin: Origin<'s>,
 }
 
-impl Spot<'_> {
+impl ObjectLocation<'_> {
     /// The file as the user named it, or `standard input`.
     pub fn file(&self) -> String {
         self.source.to_string()
     }
 
     /// An error about the object.
-    pub fn problem(&self, what: String) -> Problem {
+    pub fn problem(&self, what: String) -> InputError {
         LocatedError { place: self.origin.place, what }.at(self.source)
     }
 
@@ -68,7 +68,7 @@ impl Spot<'_> {
 }
 
 /// The file and the line, without parsing the text again.
-impl fmt::Display for Spot<'_> {
+impl fmt::Display for ObjectLocation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Origin { place: Place { item, line, .. }, route, .. } = self.origin;
         write!(f, "{}:{line}", self.source)?;

@@ -33,26 +33,26 @@ impl<T> Value<'_, T> {
 }
 
 /// Decodes a map.
-pub(super) trait OfMap<'de> {
-    type Made;
+pub(super) trait DecodeMap<'de> {
+    type Output;
 
-    fn read<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Made, A::Error>;
+    fn read<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Output, A::Error>;
 }
 
 /// Decodes any value, to its end.
 #[derive(Clone, Copy)]
 pub(super) struct Any<M>(pub(super) M);
 
-impl<'de, M: OfMap<'de>> DeserializeSeed<'de> for Any<M> {
-    type Value = Value<'de, M::Made>;
+impl<'de, M: DecodeMap<'de>> DeserializeSeed<'de> for Any<M> {
+    type Value = Value<'de, M::Output>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de, M: OfMap<'de>> Visitor<'de> for Any<M> {
-    type Value = Value<'de, M::Made>;
+impl<'de, M: DecodeMap<'de>> Visitor<'de> for Any<M> {
+    type Value = Value<'de, M::Output>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
@@ -98,10 +98,10 @@ impl<'de, M: OfMap<'de>> Visitor<'de> for Any<M> {
 
 /// Decodes a map into an object.
 #[derive(Clone, Copy)]
-struct AnObject<'p>(&'p Plan);
+struct DecodeObject<'p>(&'p Plan);
 
-impl<'de> OfMap<'de> for AnObject<'_> {
-    type Made = Object<'de>;
+impl<'de> DecodeMap<'de> for DecodeObject<'_> {
+    type Output = Object<'de>;
 
     fn read<A: MapAccess<'de>>(self, fields: A) -> Result<Object<'de>, A::Error> {
         ObjectSeed(self.0).deserialize(MapAccessDeserializer::new(fields))
@@ -140,19 +140,19 @@ impl Head<'_> {
 
 /// Decodes the head of a document and skips the rest.
 #[derive(Clone, Copy)]
-pub(super) struct Skim;
+pub(super) struct DecodeHead;
 
-impl<'de> OfMap<'de> for Skim {
-    type Made = Head<'de>;
+impl<'de> DecodeMap<'de> for DecodeHead {
+    type Output = Head<'de>;
 
     fn read<A: MapAccess<'de>>(self, mut fields: A) -> Result<Head<'de>, A::Error> {
         let mut head = Head::default();
         while let Some(key) = fields.next_key::<Cow<'de, str>>()? {
             match key.as_ref() {
-                "apiVersion" => head.api_version = text(fields.next_value_seed(Any(Skip))?),
-                "kind" => head.kind = text(fields.next_value_seed(Any(Skip))?),
+                "apiVersion" => head.api_version = text(fields.next_value_seed(Any(SkipMap))?),
+                "kind" => head.kind = text(fields.next_value_seed(Any(SkipMap))?),
                 "items" => {
-                    head.items = matches!(fields.next_value_seed(Any(Skip))?, Value::List | Value::Null);
+                    head.items = matches!(fields.next_value_seed(Any(SkipMap))?, Value::List | Value::Null);
                 }
                 _ => {
                     fields.next_value::<IgnoredAny>()?;
@@ -172,10 +172,10 @@ fn text<T>(value: Value<'_, T>) -> Cow<'_, str> {
 
 /// Skips a map.
 #[derive(Clone, Copy)]
-struct Skip;
+struct SkipMap;
 
-impl<'de> OfMap<'de> for Skip {
-    type Made = ();
+impl<'de> DecodeMap<'de> for SkipMap {
+    type Output = ();
 
     fn read<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
         while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
@@ -191,12 +191,12 @@ pub(super) struct Objects<'p, F> {
     pub(super) take: F,
 }
 
-impl<'de, F: FnMut(Result<Object<'de>, String>)> OfMap<'de> for Objects<'_, F> {
-    type Made = ();
+impl<'de, F: FnMut(Result<Object<'de>, String>)> DecodeMap<'de> for Objects<'_, F> {
+    type Output = ();
 
     fn read<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
         if !self.list {
-            let object = AnObject(self.plan).read(fields)?;
+            let object = DecodeObject(self.plan).read(fields)?;
             (self.take)(Ok(object));
             return Ok(());
         }
@@ -237,7 +237,7 @@ impl<'de, F: FnMut(Result<Object<'de>, String>)> Visitor<'de> for Items<'_, F> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-        while let Some(item) = items.next_element_seed(Any(AnObject(self.plan)))? {
+        while let Some(item) = items.next_element_seed(Any(DecodeObject(self.plan)))? {
             (self.take)(item.map());
         }
         Ok(())

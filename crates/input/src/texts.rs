@@ -7,11 +7,11 @@ use std::{
 
 use bellwether_model::Plan;
 
-use super::{Entries, Problem, Source, Visit, VisitWithSpot, files_in, holds_objects, read_input};
+use super::{Entries, InputError, Source, Visit, VisitLocated, files_in, holds_objects, read_input};
 
 pub(super) struct Text {
     pub(super) path: PathBuf,
-    pub(super) bytes: Result<Vec<u8>, Problem>,
+    pub(super) bytes: Result<Vec<u8>, InputError>,
 }
 
 impl Text {
@@ -38,8 +38,8 @@ pub(super) fn of(input: &Path) -> Box<dyn Iterator<Item = Text>> {
     }
 }
 
-fn cannot_read(path: &Path, error: &io::Error) -> Problem {
-    Problem(format!("cannot read {}: {error}", Source::of(path)))
+fn cannot_read(path: &Path, error: &io::Error) -> InputError {
+    InputError(format!("cannot read {}: {error}", Source::of(path)))
 }
 
 /// The texts of all inputs, to parse them more than once: a pipe can be read only once, and files may change
@@ -57,7 +57,7 @@ impl Texts {
         self.read_with_spots(plan, &|object, _| visit(object))
     }
 
-    pub fn read_with_spots<R: Send>(&self, plan: &Plan, visit: &VisitWithSpot<'_, R>) -> Entries<R> {
+    pub fn read_with_spots<R: Send>(&self, plan: &Plan, visit: &VisitLocated<'_, R>) -> Entries<R> {
         let mut entries = Vec::new();
         for (input, texts) in &self.0 {
             read_input(input, texts.iter(), plan, visit, &mut entries);

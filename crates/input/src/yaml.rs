@@ -9,7 +9,7 @@ use serde_saphyr::{
 
 use super::{
     Collector, Found, LocatedError, Place, VisitInText, json,
-    seeds::{Any, Head, Items, Objects, Skim},
+    seeds::{Any, DecodeHead, Head, Items, Objects},
     split::{Content, Piece},
 };
 
@@ -24,7 +24,7 @@ impl Piece<'_> {
                 self.parse(Items { plan, take: |item| collector.take(item) })?;
                 Ok(collector.found)
             }
-            Content::Unclear => match self.parse(Any(Skim))?.map() {
+            Content::Unclear => match self.parse(Any(DecodeHead))?.map() {
                 Ok(head) => self.read_document(&head, plan, visit),
                 Err(what) => Ok(vec![Err(LocatedError { place: self.place, what })]),
             },

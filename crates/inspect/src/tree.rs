@@ -27,7 +27,7 @@ struct Line {
 
 /// The tree for people. Without `all`, objects that are ready are only counted.
 pub fn draw(group: &Group, tree: &[Node], all: bool, wide: bool, now: Timestamp, screen: Screen) -> String {
-    let kind = if group.kind.is_own() { group.kind.kind.to_string() } else { group.kind.to_string() };
+    let kind = if group.kind.is_bellwether() { group.kind.kind.to_string() } else { group.kind.to_string() };
     let mut lines = vec![Line {
         lead: String::new(),
         kind,
@@ -210,8 +210,9 @@ pub struct Branch<'n> {
 
 impl<'n> Branch<'n> {
     pub fn of_group(group: &'n Group, tree: &'n [Node]) -> Self {
-        let (reason, message) =
-            group.deciding().map_or(("", ""), |statement| (&*statement.reason, &*statement.message));
+        let (reason, message) = group
+            .deciding_condition()
+            .map_or(("", ""), |statement| (&*statement.reason, &*statement.message));
         Self {
             group: &group.kind.group,
             kind: &group.kind.kind,

@@ -62,7 +62,8 @@ pub struct WaitEnd {
 impl WaitState {
     /// Fails if groups of this kind do not have the condition.
     pub fn new(group: &Group, options: WaitOptions) -> Result<Self> {
-        let kind = if group.kind.is_own() { group.kind.kind.to_string() } else { group.kind.to_string() };
+        let kind =
+            if group.kind.is_bellwether() { group.kind.kind.to_string() } else { group.kind.to_string() };
         ensure!(
             status_of(options.goal, group).is_some(),
             "{kind} has no condition {}. Use --for ready",
@@ -237,7 +238,7 @@ pub fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
         .map(|member| {
             let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
             // Operators report no progress in percent.
-            match member.operator {
+            match member.component_conditions {
                 Some(_) => format!("{:<11}", member.state.name()),
                 None => format!("{:<14}", bar(progress)),
             }
@@ -298,7 +299,8 @@ impl ProgressLog {
                 let why = reason_and_message(member.state, &member.reason, &member.message);
                 let line = format!("{name}: {}{}", member.state.name(), after_colon(&why));
                 // Operators report no progress in percent.
-                let is_rolling_out = member.state == State::InProgress && member.operator.is_none();
+                let is_rolling_out =
+                    member.state == State::InProgress && member.component_conditions.is_none();
                 let progress = Some(member.progress).filter(|_| is_rolling_out);
                 lines.push(format!("{time} {}{}", printable(&line), percent(progress)));
             }
@@ -332,7 +334,7 @@ mod tests {
             message: "0 of 1 replica ready".to_owned(),
             since: None,
             rule: None,
-            operator: None,
+            component_conditions: None,
         }
     }
 
@@ -346,7 +348,7 @@ mod tests {
         members.push(member("web", State::Ready));
         members.push(member("batch", State::Suspended));
         let group = Group {
-            kind: GroupKind::own("Application"),
+            kind: GroupKind::bellwether("Application"),
             name: NamespacedName::new("shop", "many"),
             state: State::InProgress,
             since: None,
@@ -356,7 +358,7 @@ mod tests {
             members,
             detail: Detail::Application { type_: None, version: None, dependencies: Vec::new() },
         };
-        let screen = Screen { colours: false, width: Some(width) };
+        let screen = Screen { color: false, width: Some(width) };
         let page = page(&group, SignedDuration::from_secs(98), screen);
         assert!(page.lines().all(|line| columns(line) <= width), "{page}");
         assert!(page.starts_with("Application shop/many  ████▌····  50%  1/4 ready  1:38\n"), "{page}");

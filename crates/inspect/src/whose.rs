@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 use bellwether_api::APPLICATION_ANNOTATION;
 use bellwether_engine::{
-    Claim, Dialect, Facts, GroupKind, HEALTH_CHECK_LABEL, LookContext, NamespacedName, Owner, Relation,
+    Dialect, Facts, GroupKind, GroupRelation, HEALTH_CHECK_LABEL, NamespacedName, OwnerReference,
+    ProjectionContext, Relation,
 };
 use bellwether_model::Object;
 use bellwether_terminal::{Screen, printable, wrap};
@@ -125,15 +126,15 @@ pub struct WhoseAnswer {
 
 /// Finds the groups of an object, such as `deploy/web`. The object must exist.
 pub fn find_owners(location: &Location, now: Timestamp, object: &str) -> Result<WhoseAnswer> {
-    let own = ["Application", "HealthRule", "Rollup"].map(GroupKind::own);
+    let own = ["Application", "HealthRule", "Rollup"].map(GroupKind::bellwether);
     let own: Vec<_> = own.into_iter().chain([Dialect::AppK8sIo.kind()]).collect();
     let observation = Observation::read_own_kinds(location, now, &own)?;
     let (kind, name) = observation.object_named(object)?;
     let facts = read_facts(&observation, &kind, &name)?;
     let facts = facts.with_context(|| observation.not_found(&kind, &name))?;
     let mut problems = observation.notes.problems.clone();
-    let claims = observation.claims(&kind, &name, &facts);
-    let mut owners = owners_by_claims(&kind, &name, &facts, &claims, problems.is_empty());
+    let relations = observation.relations(&kind, &name, &facts);
+    let mut owners = owners_by_claims(&kind, &name, &facts, &relations, problems.is_empty());
     let mut has_unreadable_owner = false;
     if owners.is_empty() {
         match find_above(&observation, &name.namespace, facts) {
@@ -171,7 +172,7 @@ pub fn find_owners(location: &Location, now: Timestamp, object: &str) -> Result<
 fn read_facts(observation: &Observation, kind: &GroupKind, name: &NamespacedName) -> Result<Option<Facts>> {
     let lens = observation.lens(kind);
     let facts = |object: &Object<'_>| {
-        lens.look(object, LookContext { now: observation.now, has_status: None }).1.facts
+        lens.project(object, ProjectionContext { now: observation.now, has_status: None }).1.facts
     };
     observation.with(kind, name, &facts)
 }
@@ -188,7 +189,7 @@ enum OwnerChain {
 
 fn find_above(observation: &Observation, namespace: &str, mut facts: Facts) -> OwnerChain {
     for _ in 0..MAX_OWNERS {
-        let is_controller = |owner: &&Owner| owner.controller == Some(true);
+        let is_controller = |owner: &&OwnerReference| owner.controller == Some(true);
         let Some(owner) = facts.owners.iter().find(is_controller).or(facts.owners.first()) else { break };
         let kind = kind_of(owner);
         let name = observation.name_of(&kind, namespace, &owner.name);
@@ -197,8 +198,8 @@ fn find_above(observation: &Observation, namespace: &str, mut facts: Facts) -> O
             Ok(None) => break,
             Err(error) => return OwnerChain::Unreadable(format!("{error:#}")),
         };
-        let claims = observation.claims(&kind, &name, &above);
-        let (applications, rollups) = (applications(&claims), rollups(&claims));
+        let relations = observation.relations(&kind, &name, &above);
+        let (applications, rollups) = (applications(&relations), rollups(&relations));
         if !applications.is_empty() || !rollups.is_empty() {
             return OwnerChain::Member(ViaOwner {
                 kind: (&kind).into(),
@@ -212,34 +213,35 @@ fn find_above(observation: &Observation, namespace: &str, mut facts: Facts) -> O
     OwnerChain::NotFound
 }
 
-fn kind_of(owner: &Owner) -> GroupKind {
+fn kind_of(owner: &OwnerReference) -> GroupKind {
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
     GroupKind::new(group, &owner.kind)
 }
 
-fn applications(claims: &[Claim]) -> Vec<ApplicationOf> {
-    let is_member =
-        |claim: &&Claim| matches!(claim.relation, Relation::Counts | Relation::OwnerToBe | Relation::Owner);
-    let application = |claim: &Claim| ApplicationOf {
-        kind: (&claim.kind).into(),
-        name: claim.group.name.to_string(),
-        owner: claim.relation == Relation::Owner,
-        heading: heading(&claim.kind, &claim.group),
-        is_own_api: claim.kind.is_own(),
+fn applications(relations: &[GroupRelation]) -> Vec<ApplicationOf> {
+    let is_member = |relation: &&GroupRelation| {
+        matches!(relation.relation, Relation::Member | Relation::FutureOwner | Relation::Owner)
     };
-    claims.iter().filter(is_member).map(application).collect()
+    let application = |relation: &GroupRelation| ApplicationOf {
+        kind: (&relation.kind).into(),
+        name: relation.name.name.to_string(),
+        owner: relation.relation == Relation::Owner,
+        heading: heading(&relation.kind, &relation.name),
+        is_own_api: relation.kind.is_bellwether(),
+    };
+    relations.iter().filter(is_member).map(application).collect()
 }
 
-fn rollups(claims: &[Claim]) -> Vec<RollupOf> {
-    let rollup = |claim: &Claim| {
-        let matched_by = match claim.relation {
+fn rollups(relations: &[GroupRelation]) -> Vec<RollupOf> {
+    let rollup = |relation: &GroupRelation| {
+        let matched_by = match relation.relation {
             Relation::Names => ComponentMatch::Name,
             Relation::Selects => ComponentMatch::Selector,
             _ => return None,
         };
-        Some(RollupOf { name: claim.group.name.to_string(), matched_by })
+        Some(RollupOf { name: relation.name.name.to_string(), matched_by })
     };
-    claims.iter().filter_map(rollup).collect()
+    relations.iter().filter_map(rollup).collect()
 }
 
 /// The Application whose health check Pod an object is.
@@ -253,24 +255,27 @@ fn owners_by_claims(
     kind: &GroupKind,
     name: &NamespacedName,
     facts: &Facts,
-    claims: &[Claim],
+    relations: &[GroupRelation],
     all_read: bool,
 ) -> ObjectOwners {
     let health_check_of = health_check_of(kind, facts);
     let annotation = facts.application.as_deref();
-    let is_annotated =
-        |claim: &&Claim| claim.kind == Dialect::Bellwether.kind() && Some(&*claim.group.name) == annotation;
-    let claim = claims.iter().find(is_annotated);
-    let reason = match (annotation, claim.map(|claim| claim.relation)) {
+    let is_annotated = |relation: &&GroupRelation| {
+        relation.kind == Dialect::Bellwether.kind() && Some(&*relation.name.name) == annotation
+    };
+    let relation = relations.iter().find(is_annotated);
+    let reason = match (annotation, relation.map(|relation| relation.relation)) {
         _ if health_check_of.is_some() => OwnerReason::HealthCheck,
         (None, _) => OwnerReason::NotAnnotated,
         (Some(_), None) if all_read => OwnerReason::ApplicationNotFound,
         (Some(_), None) => OwnerReason::ApplicationUnknown,
         (_, Some(Relation::NotSelected | Relation::NotAMember)) => OwnerReason::SelectorMismatch,
         // Only Rollups have the relations Names and Selects.
-        (_, Some(Relation::OtherKinds | Relation::Names | Relation::Selects)) => OwnerReason::KindNotIncluded,
-        (_, Some(Relation::OwnerToBe)) => OwnerReason::NotYetOwned,
-        (_, Some(Relation::Counts)) => OwnerReason::NotOwned,
+        (_, Some(Relation::KindNotListed | Relation::Names | Relation::Selects)) => {
+            OwnerReason::KindNotIncluded
+        }
+        (_, Some(Relation::FutureOwner)) => OwnerReason::NotYetOwned,
+        (_, Some(Relation::Member)) => OwnerReason::NotOwned,
         (_, Some(Relation::Owner)) => OwnerReason::Owned,
     };
     ObjectOwners {
@@ -280,8 +285,8 @@ fn owners_by_claims(
         reason,
         application_annotation: annotation.map(str::to_owned),
         health_check_of,
-        applications: applications(claims),
-        rollups: rollups(claims),
+        applications: applications(relations),
+        rollups: rollups(relations),
         via_owner: None,
     }
 }

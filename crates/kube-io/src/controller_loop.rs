@@ -8,8 +8,8 @@ use std::{
 };
 
 use bellwether_engine::{
-    Change, Cluster, ClusterEvent, Driver, Effect, Engine, Event, FeedEvent, FeedId, GroupKind, GroupStatus,
-    NamespacedName, NoSource, Now, Outcome, Slot, Source as _, Sources, Transition, Warning,
+    Cluster, ClusterEvent, ClusterSource as _, ClusterSources, Driver, Effect, Engine, Event, FeedEvent,
+    FeedId, GroupKind, GroupStatus, NamespacedName, NoSource, Now, Outcome, Slot, Transition, Warning, Write,
 };
 use bellwether_model::ConditionStatus;
 use bellwether_wire::Attempt;
@@ -24,11 +24,12 @@ use tracing::{debug, error, info, warn};
 
 use crate::{
     clock::now,
-    connected::ConnectedCluster,
+    connected_cluster::ConnectedCluster,
+    leader_election::Leadership,
     metrics::Metrics,
-    read::Settings,
+    read::ReaderSettings,
     status_queries::{StatusHandle, StatusQueries},
-    write::{Done, Leadership, PATIENCE, Recorder, perform},
+    write::{REQUEST_TIMEOUT, Recorder, WriteResult, perform},
 };
 
 /// A full queue blocks the reflectors, and so the watches.
@@ -42,26 +43,26 @@ const MAX_WRITES_IN_FLIGHT: usize = 16;
 const LIVENESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A change of the wall clock or a silent cluster is detected after this time if nothing else happens.
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+const MAX_PAUSE: Duration = Duration::from_secs(15);
 
 const CENSUS_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct ControllerLoop {
     driver: Driver,
-    clusters: Sources<ConnectedCluster>,
+    clusters: ClusterSources<ConnectedCluster>,
     cluster_events: mpsc::Receiver<(Cluster, ClusterEvent)>,
     liveness_checked: Instant,
     feed_events: mpsc::Receiver<(FeedId, FeedEvent)>,
-    writes: JoinSet<(Done, Duration)>,
+    writes: JoinSet<(WriteResult, Duration)>,
     /// Clusters without a connection for which an error was logged.
     unconnected: BTreeSet<Cluster>,
-    in_flight: HashMap<Id, (Slot, Change)>,
+    in_flight: HashMap<Id, (Slot, Write)>,
     recorder: Recorder,
     leadership: watch::Receiver<Leadership>,
     queries: StatusQueries,
     metrics: Arc<Metrics>,
     census_taken: Instant,
-    /// Whether something has happened since the last census.
+    /// Whether something has happened since the statistics were updated.
     census_due: bool,
 }
 
@@ -70,17 +71,17 @@ impl ControllerLoop {
     pub fn new(
         engine: Engine,
         client: Client,
-        settings: Settings,
+        settings: ReaderSettings,
         leadership: watch::Receiver<Leadership>,
         recorder: Recorder,
     ) -> Self {
         let (feed_sender, feed_events) = mpsc::channel(QUEUE_SIZE);
         let (cluster_sender, cluster_events) = mpsc::channel(QUEUE_SIZE);
         let hub = ConnectedCluster::new(Cluster::hub(), client, settings, feed_sender, cluster_sender);
-        let metrics = Arc::new(Metrics::new(Arc::clone(hub.reader.tally())));
+        let metrics = Arc::new(Metrics::new(Arc::clone(hub.reader.counters())));
         Self {
             driver: Driver::new(engine, MAX_WRITES_IN_FLIGHT),
-            clusters: Sources::hub(hub),
+            clusters: ClusterSources::hub(hub),
             cluster_events,
             liveness_checked: Instant::now(),
             feed_events,
@@ -143,7 +144,7 @@ impl ControllerLoop {
                     self.census_due = true;
                 }
             }
-            self.take_census();
+            self.update_stats();
         }
         self.queries.close();
         let writes_in_flight = async {
@@ -151,8 +152,8 @@ impl ControllerLoop {
                 self.written(ended);
             }
         };
-        let _ = timeout(PATIENCE, writes_in_flight).await;
-        self.recorder.finish(PATIENCE).await;
+        let _ = timeout(REQUEST_TIMEOUT, writes_in_flight).await;
+        self.recorder.finish(REQUEST_TIMEOUT).await;
     }
 
     fn step(&mut self, events: impl IntoIterator<Item = Event>) {
@@ -224,7 +225,8 @@ impl ControllerLoop {
                     }
                 }
                 // Carried out by the sources (the first two) and by the driver.
-                Effect::Follow { .. } | Effect::Leave { .. } | Effect::Want(..) | Effect::Wake(_) => {}
+                Effect::Follow { .. } | Effect::Leave { .. } | Effect::EnqueueWrite(..) | Effect::Wake(_) => {
+                }
             }
         }
         self.census_due = true;
@@ -233,9 +235,9 @@ impl ControllerLoop {
     /// Starts the writes that are due, if this process leads.
     fn write(&mut self) {
         // Writes end before the Lease expires, so that none is in flight when another process leads.
-        let left = self.leadership.borrow_and_update().left_at(std::time::Instant::now());
-        let (leading, within) = (left.is_some(), left.unwrap_or_default().min(PATIENCE));
-        for (slot, change) in self.driver.write(now(), leading) {
+        let left = self.leadership.borrow_and_update().time_left(std::time::Instant::now());
+        let (leading, within) = (left.is_some(), left.unwrap_or_default().min(REQUEST_TIMEOUT));
+        for (slot, write) in self.driver.write(now(), leading) {
             let cluster = self.clusters.get(&slot.object.cluster);
             if let Err(NoSource(cluster)) = &cluster
                 && self.unconnected.insert(cluster.clone())
@@ -243,33 +245,33 @@ impl ControllerLoop {
                 error!(cluster = cluster.name(), "cannot write: cluster not connected");
             }
             let target = cluster.map(|cluster| (cluster.client.clone(), cluster.served(&slot.object.kind)));
-            let write = (slot.clone(), change.clone());
+            let in_flight = (slot.clone(), write.clone());
             let task = self.writes.spawn(async move {
                 let begun = Instant::now();
                 let done = match target {
                     Ok((client, Some(served))) => {
-                        perform(&client, Attempt::new(served, slot, change), within).await
+                        perform(&client, Attempt::new(served, slot, write), within).await
                     }
                     Ok((_, None)) => Outcome::Failed("kind not served".into()).into(),
                     Err(error) => Outcome::from(error).into(),
                 };
                 (done, begun.elapsed())
             });
-            self.in_flight.insert(task.id(), write);
+            self.in_flight.insert(task.id(), in_flight);
         }
         self.metrics.pending(self.driver.waiting(), leading);
     }
 
-    fn written(&mut self, ended: Result<(Id, (Done, Duration)), JoinError>) {
+    fn written(&mut self, ended: Result<(Id, (WriteResult, Duration)), JoinError>) {
         let (task, (done, took)) = ended.unwrap_or_else(|error| {
             let why = format!("the write task failed: {error}");
             (error.id(), (Outcome::Failed(why.into()).into(), Duration::ZERO))
         });
-        let Some((slot, change)) = self.in_flight.remove(&task) else { return };
+        let Some((slot, write)) = self.in_flight.remove(&task) else { return };
         self.metrics.wrote(&done.outcome, took.as_secs_f64());
         let (object, part) = (&slot.object, &slot.part);
         match &done.outcome {
-            Outcome::Refused(why) => {
+            Outcome::Rejected(why) => {
                 warn!(object = object.to_string(), %part, error = %why, "write rejected");
             }
             Outcome::Failed(why) => {
@@ -279,24 +281,24 @@ impl ControllerLoop {
         }
         let retry_after = done.retry_after.and_then(|wait| SignedDuration::try_from(wait).ok());
         let (begun, now) = (Instant::now(), now());
-        let effects = self.driver.written(now, (slot, change), done.outcome, retry_after);
+        let effects = self.driver.written(now, (slot, write), done.outcome, retry_after);
         self.apply_effects(effects);
         self.metrics.stepped(1, begun.elapsed().as_secs_f64());
     }
 
-    /// The time until the next timer, census or liveness check.
+    /// The time until the next timer, statistics or liveness check.
     fn pause(&self) -> Duration {
         let until_next =
             self.driver.next().map(|time| Timestamp::now().duration_until(time).max(SignedDuration::ZERO));
         let until_next = until_next.and_then(|pause| Duration::try_from(pause).ok());
         let until_census =
             self.census_due.then(|| CENSUS_INTERVAL.saturating_sub(self.census_taken.elapsed()));
-        [until_next, until_census].into_iter().flatten().min().unwrap_or(Duration::MAX).min(LONGEST_PAUSE)
+        [until_next, until_census].into_iter().flatten().min().unwrap_or(Duration::MAX).min(MAX_PAUSE)
     }
 
-    fn take_census(&mut self) {
+    fn update_stats(&mut self) {
         if self.census_due && self.census_taken.elapsed() >= CENSUS_INTERVAL {
-            self.metrics.counted(self.driver.census(), now().time, self.recorder.dropped());
+            self.metrics.counted(self.driver.stats(), now().time, self.recorder.dropped());
             self.census_taken = Instant::now();
             self.census_due = false;
         }

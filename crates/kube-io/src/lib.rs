@@ -1,11 +1,11 @@
-//! Connects the engine to clusters: reflectors send events to it, and its effects are written to the API
-//! server.
+//! Connects the engine to clusters: sends it the events of reflectors, and its writes to the API server.
 
-mod connected;
+pub mod client;
+mod clock;
+mod connected_cluster;
 pub mod controller_loop;
+pub mod leader_election;
 pub mod metrics;
 pub mod read;
 pub mod status_queries;
 pub mod write;
-
-mod clock;

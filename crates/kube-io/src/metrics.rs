@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use bellwether_engine::{Census, Outcome};
+use bellwether_engine::{EngineStats, Outcome};
 use jiff::Timestamp;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -16,7 +16,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::read::Tally;
+use crate::read::ReaderCounters;
 
 #[derive(Debug)]
 pub struct Metrics {
@@ -32,8 +32,8 @@ pub struct Metrics {
     kinds_watched: Gauge,
     events_dropped: AtomicU64,
     cluster_fresh: Family<ClusterLabels, Gauge>,
-    census: Mutex<Census>,
-    tally: Arc<Tally>,
+    stats: Mutex<EngineStats>,
+    counters: Arc<ReaderCounters>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -57,7 +57,7 @@ struct ClusterLabels {
 }
 
 impl Metrics {
-    pub(crate) fn new(tally: Arc<Tally>) -> Self {
+    pub(crate) fn new(counters: Arc<ReaderCounters>) -> Self {
         let seconds = |first: f64| Histogram::new((0..12).map(move |n| first * 2_f64.powi(n)));
         Self {
             engine_events: Counter::default(),
@@ -72,8 +72,8 @@ impl Metrics {
             kinds_watched: Gauge::default(),
             events_dropped: AtomicU64::new(0),
             cluster_fresh: Family::default(),
-            census: Mutex::default(),
-            tally,
+            stats: Mutex::default(),
+            counters,
         }
     }
 
@@ -84,10 +84,10 @@ impl Metrics {
 
     pub(crate) fn wrote(&self, outcome: &Outcome, seconds: f64) {
         let outcome = match outcome {
-            Outcome::Done(_) => "success",
+            Outcome::Written(_) => "success",
             Outcome::Conflict | Outcome::FieldConflict(_) => "conflict",
-            Outcome::Absent => "not_found",
-            Outcome::Refused(_) => "rejected",
+            Outcome::NotFound => "not_found",
+            Outcome::Rejected(_) => "rejected",
             Outcome::Failed(_) => "failed",
         };
         self.writes.get_or_create(&WriteLabels { outcome }).inc();
@@ -99,29 +99,29 @@ impl Metrics {
         self.leader.set(i64::from(is_leader));
     }
 
-    pub(crate) fn counted(&self, census: Census, now: Timestamp, events_dropped: u64) {
+    pub(crate) fn counted(&self, stats: EngineStats, now: Timestamp, events_dropped: u64) {
         self.cluster_fresh.clear();
-        for (cluster, status) in &census.clusters {
-            let is_fresh = status.heard.is_some() && status.silent_since(now).is_none();
+        for (cluster, status) in &stats.clusters {
+            let is_fresh = status.last_heard.is_some() && status.silent_since(now).is_none();
             let cluster = cluster.name().to_owned();
             self.cluster_fresh.get_or_create(&ClusterLabels { cluster }).set(i64::from(is_fresh));
         }
         self.events_dropped.store(events_dropped, Ordering::Relaxed);
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        self.objects.set(number(census.objects));
-        self.kinds_watched.set(number(census.feeds));
-        for (ready, count) in ["true", "false", "unknown"].into_iter().zip(census.applications) {
+        self.objects.set(number(stats.objects));
+        self.kinds_watched.set(number(stats.feeds));
+        for (ready, count) in ["true", "false", "unknown"].into_iter().zip(stats.applications) {
             self.applications.get_or_create(&ReadyLabels { ready }).set(number(count));
         }
-        for (health, count) in ["healthy", "warning", "error"].into_iter().zip(census.rollups) {
+        for (health, count) in ["healthy", "warning", "error"].into_iter().zip(stats.rollups) {
             self.rollups.get_or_create(&HealthLabels { health }).set(number(count));
         }
-        *self.census.lock().unwrap_or_else(PoisonError::into_inner) = census;
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner) = stats;
     }
 
-    /// The last census, at most one second old while something happens.
-    pub fn census(&self) -> Census {
-        self.census.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The last statistics, at most one second old while something happens.
+    pub fn stats(&self) -> EngineStats {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// All metrics in the OpenMetrics text format.
@@ -169,17 +169,17 @@ impl Metrics {
             self.leader.clone(),
         );
         let counters = [
-            ("lists", "Lists started; all pages of a list count as one", self.tally.lists.get()),
-            ("relists", "Lists started of a kind that was listed before", self.tally.relists.get()),
-            ("watches", "Watches started", self.tally.watches.get()),
-            ("objects_decoded", "Objects in lists and watch events decoded", self.tally.read.get()),
+            ("lists", "Lists started; all pages of a list count as one", self.counters.lists.get()),
+            ("relists", "Lists started of a kind that was listed before", self.counters.relists.get()),
+            ("watches", "Watches started", self.counters.watches.get()),
+            ("objects_decoded", "Objects in lists and watch events decoded", self.counters.decoded.get()),
             (
                 "objects_malformed",
                 "Malformed objects ignored in list and watch responses",
-                self.tally.unreadable.get(),
+                self.counters.malformed.get(),
             ),
-            ("read_errors", "Lists, watches and discoveries that failed", self.tally.errors.get()),
-            ("discoveries", "API discoveries started", self.tally.looks.get()),
+            ("read_errors", "Lists, watches and discoveries that failed", self.counters.errors.get()),
+            ("discoveries", "API discoveries started", self.counters.discoveries.get()),
             (
                 "events_dropped",
                 "Kubernetes Events not written: the queue was full or the request failed",
@@ -192,7 +192,7 @@ impl Metrics {
             registry.register(name, help, counter);
         }
         let oldest: Gauge = Gauge::default();
-        oldest.set(self.tally.heard_least_recently().map_or(0, Timestamp::as_second));
+        oldest.set(self.counters.oldest_response().map_or(0, Timestamp::as_second));
         registry.register_with_unit(
             "oldest_watch_activity_timestamp",
             "Time of the last response on the watch that has been silent longest, in seconds since the epoch",
@@ -206,7 +206,7 @@ impl Metrics {
             self.cluster_fresh.clone(),
         );
         let open: Gauge = Gauge::default();
-        open.set(i64::try_from(self.tally.open_watches.get()).unwrap_or(i64::MAX));
+        open.set(i64::try_from(self.counters.open_watches.get()).unwrap_or(i64::MAX));
         registry.register("watches_open", "Number of open watches", open);
         prometheus_client::encoding::text::encode(&mut text, &registry)?;
         Ok(text)

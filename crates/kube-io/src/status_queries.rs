@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn group() -> (GroupKind, NamespacedName) {
-        (GroupKind::own("Application"), NamespacedName::new("shop", "web"))
+        (GroupKind::bellwether("Application"), NamespacedName::new("shop", "web"))
     }
 
     /// An engine before the first list, and the events of empty lists of all its kinds.

@@ -39,18 +39,18 @@
 //!
 //! Nothing in a script can catch the end of its budget.
 
+mod compile_error;
 mod failure;
 mod hint;
 mod library;
 mod meter;
-mod mistake;
 mod object;
 mod pattern;
 mod sandbox;
 mod script;
 mod shared;
 
+pub use compile_error::CompileError;
 pub use failure::{Failure, Resource};
 pub use meter::Budget;
-pub use mistake::Mistake;
 pub use script::{Outcome, Script};

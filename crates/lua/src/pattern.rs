@@ -8,7 +8,7 @@ use mlua::{Error, Result};
 use crate::meter::Meter;
 
 /// Lua's limit for captures.
-const MOST_CAPTURES: usize = 32;
+const MAX_CAPTURES: usize = 32;
 
 /// Lua's limit for recursion.
 const DEEPEST: usize = 200;
@@ -184,7 +184,7 @@ impl<'a> Matcher<'a> {
     }
 
     fn open(&mut self, s: usize, p: usize, extent: Extent) -> Result<Option<usize>> {
-        if self.captures.len() >= MOST_CAPTURES {
+        if self.captures.len() >= MAX_CAPTURES {
             return Err(complain("too many captures"));
         }
         let level = self.captures.len();

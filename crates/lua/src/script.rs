@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use mlua::{Function, Lua, MultiValue, Table, Value as Lua5, chunk::ChunkMode};
 
 use crate::{
+    compile_error::CompileError,
     failure::{Failure, NAME},
     meter::{self, Budget, Meter},
-    mistake::Mistake,
     object,
     sandbox::{self, Sandbox},
 };
@@ -35,13 +35,13 @@ const LONGEST: usize = 256 << 10;
 
 impl Script {
     /// Checks the syntax of a script. Binary chunks are rejected.
-    pub fn compile(source: &str) -> Result<Self, Mistake> {
+    pub fn compile(source: &str) -> Result<Self, CompileError> {
         if source.len() > LONGEST {
-            return Err(Mistake::too_long(LONGEST));
+            return Err(CompileError::too_long(LONGEST));
         }
         sandbox::reader(Budget::default().memory)
             .and_then(|lua| load(&lua, source).map(|_| ()))
-            .map_err(|error| Mistake::from_error(&error, source))?;
+            .map_err(|error| CompileError::from_error(&error, source))?;
         Ok(Self { source: source.to_owned() })
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use bellwether_engine::{GroupKind, NamespacedName, Served};
+use bellwether_engine::{GroupKind, NamespacedName, ServedResource};
 use serde_json::{Value, json};
 
 use crate::object::{Object, Stored, identity};
@@ -13,7 +13,7 @@ pub struct MemoryCluster<O = Object> {
     pub revision: u64,
     /// A watch from an earlier revision is expired.
     pub compacted: u64,
-    pub kinds: BTreeMap<GroupKind, Served>,
+    pub kinds: BTreeMap<GroupKind, ServedResource>,
     pub objects: BTreeMap<(GroupKind, NamespacedName), Rc<O>>,
     /// All changes since the caller last drained the log, oldest first.
     pub log: Vec<LogEntry<O>>,
@@ -47,7 +47,7 @@ impl<O> Clone for LogEntry<O> {
 impl<O: Stored> MemoryCluster<O> {
     /// An empty cluster. `uid` returns the UID of the n-th created object, from 1. Two clusters may use the
     /// same UIDs, as after a restore from a backup.
-    pub fn new(kinds: BTreeMap<GroupKind, Served>, uid: fn(u64) -> String) -> Self {
+    pub fn new(kinds: BTreeMap<GroupKind, ServedResource>, uid: fn(u64) -> String) -> Self {
         let (objects, log) = (BTreeMap::new(), Vec::new());
         Self { revision: 0, compacted: 0, kinds, objects, log, created: 0, uid }
     }
@@ -109,7 +109,7 @@ impl<O: Stored> MemoryCluster<O> {
     }
 
     /// Stops serving a kind and removes its objects.
-    pub fn unserve(&mut self, kind: &GroupKind) -> Option<Served> {
+    pub fn unserve(&mut self, kind: &GroupKind) -> Option<ServedResource> {
         let names: Vec<_> = self.of_kind(kind).map(|object| object.object().name.clone()).collect();
         for name in names {
             self.remove(kind, &name);
@@ -119,8 +119,8 @@ impl<O: Stored> MemoryCluster<O> {
 }
 
 /// A served kind with a status subresource. The first version is the preferred one.
-pub fn served(versions: &[&str], plural: &str, namespaced: bool) -> Served {
-    Served {
+pub fn served(versions: &[&str], plural: &str, namespaced: bool) -> ServedResource {
+    ServedResource {
         version: versions.first().copied().unwrap_or_default().into(),
         versions: versions.iter().copied().map(Into::into).collect(),
         plural: plural.into(),
@@ -134,7 +134,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn application() -> GroupKind {
-        GroupKind::own("Application")
+        GroupKind::bellwether("Application")
     }
 
     pub(crate) fn web() -> NamespacedName {

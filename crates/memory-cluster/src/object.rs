@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use bellwether_engine::{GroupKind, Lens, LookContext, NamespacedName, ObservedObject};
+use bellwether_engine::{GroupKind, Lens, NamespacedName, ObservedObject, ProjectionContext};
 use bellwether_model::Object as Decoded;
 use serde_json::Value;
 
@@ -70,9 +70,9 @@ impl Object {
     }
 
     /// The facts that a lens keeps of the object. `None` if decoding fails.
-    pub fn seen(&self, lens: &Lens, light: LookContext) -> Option<(NamespacedName, ObservedObject)> {
+    pub fn seen(&self, lens: &Lens, light: ProjectionContext) -> Option<(NamespacedName, ObservedObject)> {
         let decoded = Decoded::from_json(self.text(), lens.plan()).ok()?;
-        Some(lens.look(&decoded, light))
+        Some(lens.project(&decoded, light))
     }
 }
 

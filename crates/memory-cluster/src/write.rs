@@ -1,6 +1,6 @@
 //! Makes the changes of the engine directly, without requests.
 
-use bellwether_engine::{Change, Exists, Outcome, ResourceVersion, Slot};
+use bellwether_engine::{Outcome, RequiredOwner, ResourceVersion, Slot, Write};
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,16 +12,16 @@ use crate::{
 
 impl<O: Stored> MemoryCluster<O> {
     /// Makes a change if its preconditions hold.
-    pub fn write(&mut self, slot: &Slot, change: &Change, now: &str) -> Outcome {
+    pub fn write(&mut self, slot: &Slot, change: &Write, now: &str) -> Outcome {
         let (kind, name) = (&slot.object.kind, &slot.object.name);
         let guard =
             |uid: &str, version: &ResourceVersion| json!({ "uid": uid, "resourceVersion": version.as_str() });
         let written = match change {
-            Change::Status { uid, version, patch, .. } => {
+            Write::Status { uid, resource_version: version, patch, .. } => {
                 let patch = json!({ "metadata": guard(uid, version), "status": &**patch });
                 self.patch(kind, name, Subresource::Status, &patch).map(Some)
             }
-            Change::Owners { uid, version, owners, requires } => {
+            Write::OwnerReferences { uid, resource_version: version, owners, required_owner: requires } => {
                 if let Some(owner) = requires.as_ref().filter(|owner| !self.stays(owner)) {
                     let why = format!(
                         "owner {}/{} does not exist or is being deleted",
@@ -33,27 +33,27 @@ impl<O: Stored> MemoryCluster<O> {
                 metadata["ownerReferences"] = json!(**owners);
                 self.patch(kind, name, Subresource::None, &json!({ "metadata": metadata })).map(Some)
             }
-            Change::Create { manifest, dry_run, .. } => self.create(Value::clone(manifest), *dry_run),
-            Change::Replace { uid, version, manifest } => {
+            Write::Create { manifest, dry_run, .. } => self.create(Value::clone(manifest), *dry_run),
+            Write::Replace { uid, resource_version: version, manifest } => {
                 let mut manifest = Value::clone(manifest);
                 merge(&mut manifest, &json!({ "metadata": guard(uid, version) }));
                 self.replace(manifest).map(Some)
             }
-            Change::Apply { .. } => Err(Rejection::Invalid("server-side apply is not supported")),
-            Change::Delete { uid, .. } => self.delete(kind, name, Some(uid), now).map(|_| None),
+            Write::Apply { .. } => Err(Rejection::Invalid("server-side apply is not supported")),
+            Write::Delete { uid, .. } => self.delete(kind, name, Some(uid), now).map(|_| None),
         };
         match written {
-            Ok(object) => Outcome::Done(object.map(|object| version(object.object()))),
-            Err(Rejection::NotFound) => Outcome::Absent,
+            Ok(object) => Outcome::Written(object.map(|object| version(object.object()))),
+            Err(Rejection::NotFound) => Outcome::NotFound,
             // The object to delete is gone; another one has its name.
-            Err(Rejection::OtherUid) if matches!(change, Change::Delete { .. }) => Outcome::Absent,
+            Err(Rejection::OtherUid) if matches!(change, Write::Delete { .. }) => Outcome::NotFound,
             Err(Rejection::AlreadyExists | Rejection::OtherUid | Rejection::Modified) => Outcome::Conflict,
-            Err(Rejection::Invalid(why)) => Outcome::Refused(why.into()),
+            Err(Rejection::Invalid(why)) => Outcome::Rejected(why.into()),
         }
     }
 
     /// Whether an owner exists and is not being deleted.
-    fn stays(&self, owner: &Exists) -> bool {
+    fn stays(&self, owner: &RequiredOwner) -> bool {
         let object = self.get(&owner.kind, &owner.name).map(|it| it.object());
         object.is_some_and(|it| it.uid() == &*owner.uid && !it.is_deleting())
     }
@@ -82,23 +82,23 @@ mod tests {
     fn a_status_write_has_uid_and_resource_version_preconditions() {
         let mut cluster = cluster();
         let write = |cluster: &mut MemoryCluster, uid: &str, version: &str| {
-            let change = Change::Status {
+            let change = Write::Status {
                 uid: uid.into(),
-                version: ResourceVersion::new(version),
+                resource_version: ResourceVersion::new(version),
                 patch: Arc::new(json!({ "progress": 7 })),
                 transitions: Box::default(),
-                claims: Box::default(),
+                owned_kinds: Box::default(),
             };
             cluster.write(&slot(application(), Part::Status), &change, NOW)
         };
         assert_eq!(write(&mut cluster, "u2", "1"), Outcome::Conflict);
         assert_eq!(write(&mut cluster, "u1", "0"), Outcome::Conflict);
         assert_eq!(metadata(&cluster).2, 1, "not written");
-        assert_eq!(write(&mut cluster, "u1", "1"), Outcome::Done(Some(ResourceVersion::new("2"))));
+        assert_eq!(write(&mut cluster, "u1", "1"), Outcome::Written(Some(ResourceVersion::new("2"))));
         let object = cluster.get(&application(), &web()).expect("the object exists");
         assert_eq!(object.value["status"]["progress"], 7);
         cluster.remove(&application(), &web());
-        assert_eq!(write(&mut cluster, "u1", "2"), Outcome::Absent);
+        assert_eq!(write(&mut cluster, "u1", "2"), Outcome::NotFound);
     }
 
     #[test]
@@ -106,21 +106,21 @@ mod tests {
         let mut cluster = cluster();
         cluster.put(manifest("v1", "Service"));
         let mut write = |owner: &str| {
-            let change = Change::Owners {
+            let change = Write::OwnerReferences {
                 uid: "u2".into(),
-                version: ResourceVersion::new("2"),
+                resource_version: ResourceVersion::new("2"),
                 owners: Arc::new([]),
-                requires: Some(Box::new(Exists {
+                required_owner: Some(Box::new(RequiredOwner {
                     kind: application(),
-                    version: "v1alpha1".into(),
+                    api_version: "v1alpha1".into(),
                     plural: "applications".into(),
                     name: web(),
                     uid: owner.into(),
                 })),
             };
-            cluster.write(&slot(GroupKind::new("", "Service"), Part::Owners), &change, NOW)
+            cluster.write(&slot(GroupKind::new("", "Service"), Part::OwnerReferences), &change, NOW)
         };
         assert!(matches!(write("another"), Outcome::Failed(_)));
-        assert!(matches!(write("u1"), Outcome::Done(_)));
+        assert!(matches!(write("u1"), Outcome::Written(_)));
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The maximum length of a condition reason in Kubernetes, in bytes.
-pub const LONGEST_REASON: usize = 1024;
+pub const MAX_REASON: usize = 1024;
 
 /// The reason for text without a legal character.
 pub const UNSPECIFIED: &str = "Unspecified";
@@ -31,8 +31,8 @@ pub fn legal_reason<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
         let mut characters = word.chars();
         reason.extend(characters.next().map(|first| first.to_ascii_uppercase()));
         reason.push_str(characters.as_str());
-        if reason.len() >= LONGEST_REASON {
-            reason.truncate(LONGEST_REASON);
+        if reason.len() >= MAX_REASON {
+            reason.truncate(MAX_REASON);
             break;
         }
     }
@@ -41,7 +41,7 @@ pub fn legal_reason<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
 }
 
 fn is_legal_reason(text: &str) -> bool {
-    text.len() <= LONGEST_REASON
+    text.len() <= MAX_REASON
         && text.starts_with(|first: char| first.is_ascii_alphabetic())
         && !text.ends_with([',', ':'])
         && text.chars().all(is_inner)
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn long_reasons_end_legally() {
-        assert_eq!(legal_reason("a".repeat(2000)).len(), LONGEST_REASON);
-        assert_eq!(legal_reason("a:".repeat(1000)).len(), LONGEST_REASON - 1);
+        assert_eq!(legal_reason("a".repeat(2000)).len(), MAX_REASON);
+        assert_eq!(legal_reason("a:".repeat(1000)).len(), MAX_REASON - 1);
     }
 
     #[rstest]

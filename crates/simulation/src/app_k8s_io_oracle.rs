@@ -17,7 +17,7 @@ pub fn applications<'o>(oracle: &'o Oracle<'_>) -> impl Iterator<Item = (&'o Nam
 }
 
 /// The kinds of `spec.componentKinds`, in order. Unlike users, tests always write the right group.
-pub fn wishes(app: &Object) -> Vec<GroupKind> {
+pub fn kinds_of_spec(app: &Object) -> Vec<GroupKind> {
     let kinds = app.value["spec"]["componentKinds"].as_array().into_iter().flatten();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let kinds = kinds.map(|kind| GroupKind::new(&text(&kind["group"]), &text(&kind["kind"])));
@@ -32,7 +32,7 @@ fn selector(app: &Object) -> Option<LabelSelector> {
 pub fn status(oracle: &Oracle<'_>, app: &Object) -> Option<Value> {
     let (mut components, mut has_errors) = (Vec::new(), false);
     let rules = oracle.rules();
-    for kind in wishes(app) {
+    for kind in kinds_of_spec(app) {
         let known = oracle.kinds.get(&kind).filter(|known| known.is_known() && !known.is_torn())?;
         has_errors |= known.unreadable.is_some();
         let has_status = known.served.as_ref().map(|served| served.has_status);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::{Application, Ownership};
-use bellwether_engine::{Change, GroupKind, Part, Slot, Transition};
+use bellwether_engine::{GroupKind, Part, Slot, Transition, Write};
 use http::{Method, Request};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -24,16 +24,16 @@ use crate::{
 /// controller did not know the object.
 pub(crate) fn expected(
     views: &BTreeMap<GroupKind, Known>,
-    (slot, change): (&Slot, &Change),
+    (slot, change): (&Slot, &Write),
     store: &Store,
     now: Timestamp,
 ) -> Result<Option<Value>, Violation> {
     let (kind, name) = (&slot.object.kind, &slot.object.name);
     let oracle = Oracle { kinds: views.iter().map(|(kind, known)| (kind.clone(), known)).collect(), now };
-    if *kind == GroupKind::own("Rollup") {
+    if *kind == GroupKind::bellwether("Rollup") {
         return rollup_checks::expected(&oracle, name, change, store);
     }
-    let apps = oracle.kinds.get(&GroupKind::own("Application")).map(|known| &known.objects);
+    let apps = oracle.kinds.get(&GroupKind::bellwether("Application")).map(|known| &known.objects);
     let Some(app) = apps.and_then(|apps| apps.get(name)).and_then(|app| app.application()) else {
         return Ok(None);
     };
@@ -45,27 +45,27 @@ pub(crate) fn expected(
 /// What a write is checked against.
 pub(crate) struct Context<'a> {
     pub(crate) past: Past<'a>,
-    pub(crate) change: &'a Change,
+    pub(crate) change: &'a Write,
     /// The store's revision when it was sent.
     pub(crate) sent: u64,
     pub(crate) expected: Option<&'a Value>,
     /// When the controller started, by its clock. None if that was set back since.
     pub(crate) began: Option<Timestamp>,
     /// What the controller had answered to queries about the object.
-    pub(crate) told: &'a ReportedStatuses,
+    pub(crate) reported: &'a ReportedStatuses,
 }
 
 impl Context<'_> {
     pub(crate) fn check(&self, effect: &RequestEffect) -> Result<(), Violation> {
         match (effect, self.change) {
-            (RequestEffect::Changed { before: Some(before), after }, Change::Status { .. }) => {
+            (RequestEffect::Changed { before: Some(before), after }, Write::Status { .. }) => {
                 self.status(before, after)
             }
-            (RequestEffect::Changed { before: Some(before), after }, Change::Owners { .. }) => {
+            (RequestEffect::Changed { before: Some(before), after }, Write::OwnerReferences { .. }) => {
                 self.owners(before, after)
             }
-            (RequestEffect::Changed { before: None, after }, Change::Create { .. }) => self.created(after),
-            (RequestEffect::Deleted(object), Change::Delete { .. }) => self.deleted(object),
+            (RequestEffect::Changed { before: None, after }, Write::Create { .. }) => self.created(after),
+            (RequestEffect::Deleted(object), Write::Delete { .. }) => self.deleted(object),
             (effect, change) => Err(Violation::new(format!("unexpected effect of {change:?}: {effect:?}"))),
         }
     }
@@ -142,7 +142,8 @@ impl Context<'_> {
     /// that reports a time in the future can make damping hold back a transition that a query already showed.
     fn check_transition_time(&self, kind: &str, status: &Value, since: &Value) -> Result<(), Violation> {
         let Some(began) = self.began else { return Ok(()) };
-        let reported = self.told.get(kind).into_iter().flatten().find(|(other, _)| json!(other) == *status);
+        let reported =
+            self.reported.get(kind).into_iter().flatten().find(|(other, _)| json!(other) == *status);
         let (first, last) = (reported.map_or(began, |(_, since)| *since), self.past.now);
         let actual: Option<Timestamp> = since.as_str().and_then(|since| since.parse().ok());
         // Conditions have whole seconds.
@@ -179,7 +180,7 @@ impl Context<'_> {
                 self.was_true(
                     uid,
                     |app, stays| stays && owns(app, before),
-                    self.past.knew(&GroupKind::own("Application"))
+                    self.past.knew(&GroupKind::bellwether("Application"))
                 ),
                 "{kind} {name} was adopted by {uid}, which must not own it"
             );
@@ -197,7 +198,7 @@ impl Context<'_> {
                 self.was_true(
                     uid,
                     |app, stays| !stays || !owns(app, before),
-                    self.past.knew(&GroupKind::own("Application"))
+                    self.past.knew(&GroupKind::bellwether("Application"))
                 ),
                 "{kind} {name} was released by {uid}, which must own it"
             );
@@ -211,7 +212,7 @@ impl Context<'_> {
             self.was_true(
                 uid,
                 |app, _| is_announced(app, kind),
-                self.past.knew(&GroupKind::own("Application"))
+                self.past.knew(&GroupKind::bellwether("Application"))
             ),
             "{uid} owns a {kind}, but its status.ownedKinds does not name that kind"
         );
@@ -244,7 +245,7 @@ impl Context<'_> {
                 || self.was_true(
                     uid,
                     |app, stays| !stays || !asks_for_it(app),
-                    self.past.knew(&GroupKind::own("Application"))
+                    self.past.knew(&GroupKind::bellwether("Application"))
                 ),
             "{} was deleted, but {uid} needs it",
             pod.name
@@ -257,7 +258,7 @@ impl Context<'_> {
         let uid = after.owners().next().unwrap_or_default();
         let has_check = |app: &Application, stays: bool| stays && app.spec.health_check.is_some();
         must!(
-            self.was_true(uid, has_check, self.past.knew(&GroupKind::own("Application"))),
+            self.was_true(uid, has_check, self.past.knew(&GroupKind::bellwether("Application"))),
             "{} was created for {uid}, which has no health check",
             after.name
         );
@@ -307,8 +308,8 @@ impl EventCounts {
 pub(crate) struct Adopted(BTreeSet<(String, String)>);
 
 impl Adopted {
-    pub(crate) fn note(&mut self, effect: &RequestEffect, change: &Change) {
-        if let (RequestEffect::Changed { before: Some(before), after }, Change::Owners { .. }) =
+    pub(crate) fn note(&mut self, effect: &RequestEffect, change: &Write) {
+        if let (RequestEffect::Changed { before: Some(before), after }, Write::OwnerReferences { .. }) =
             (effect, change)
         {
             let new = after.owners().filter(|uid| !before.owners().any(|other| other == *uid));
@@ -347,10 +348,12 @@ pub(crate) fn is_modest(slot: &Slot, request: &Request<Vec<u8>>) -> Result<(), V
     let is_modest = match (&slot.part, request.method()) {
         (_, &Method::GET) => true,
         (Part::Status, _) => all == ["metadata", "status"] && metadata == ["resourceVersion", "uid"],
-        (Part::Owners, _) => all == ["metadata"] && metadata == ["ownerReferences", "resourceVersion", "uid"],
-        (Part::Existence(_), &Method::DELETE) => !body["preconditions"]["uid"].is_null(),
-        (Part::Existence(_), _) => true,
-        (Part::Applied(_), _) => all == ["apiVersion", "kind", "metadata", "status"],
+        (Part::OwnerReferences, _) => {
+            all == ["metadata"] && metadata == ["ownerReferences", "resourceVersion", "uid"]
+        }
+        (Part::Object(_), &Method::DELETE) => !body["preconditions"]["uid"].is_null(),
+        (Part::Object(_), _) => true,
+        (Part::ForeignStatus(_), _) => all == ["apiVersion", "kind", "metadata", "status"],
     };
     must!(
         is_modest,

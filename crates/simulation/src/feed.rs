@@ -1,13 +1,13 @@
 //! A kind that a controller follows, and what the engine must know of it.
 
-use bellwether_engine::{FeedEvent, Served, Unreadable};
+use bellwether_engine::{FeedEvent, ServedResource, Unreadable};
 use bellwether_wire::Reflector;
 
 use crate::site::Site;
 
 pub(crate) struct Feed {
     pub(crate) site: Site,
-    pub(crate) follower: Reflector,
+    pub(crate) reflector: Reflector,
     /// Number of the last request. Responses to earlier requests are dropped.
     pub(crate) ticket: u64,
     /// Whether a request is in flight, a back-off runs or a watch is open.
@@ -19,7 +19,7 @@ pub(crate) struct Feed {
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
-    pub(crate) served: Option<Served>,
+    pub(crate) served: Option<ServedResource>,
     pub(crate) unreadable: Option<Unreadable>,
     pub(crate) listed: bool,
     /// Whether a list has started and has not completed.
@@ -48,7 +48,7 @@ impl View {
     }
 
     /// Applies an event that the engine takes. `revision` is what the engine knows after it.
-    pub(crate) fn hear(&mut self, event: &FeedEvent, revision: Option<u64>) {
+    pub(crate) fn deliver(&mut self, event: &FeedEvent, revision: Option<u64>) {
         match event {
             FeedEvent::Served(served) => self.served = Some(served.clone()),
             FeedEvent::Unreadable(why) => {

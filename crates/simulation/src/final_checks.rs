@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::Rollup;
-use bellwether_engine::{Census, GroupKind, NamespacedName};
+use bellwether_engine::{EngineStats, GroupKind, NamespacedName};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
     checks::{Adopted, may_own},
     known::Known,
-    needed::{needed, wished},
+    needed::{application_kinds, needed},
     object::Object,
     oracle::{Oracle, shape},
     process::Process,
@@ -35,7 +35,7 @@ pub(crate) fn is_right(
         let Some(expected) = oracle.status(app) else {
             return Err(Violation::new(format!("at the end, the oracle has no status for {name}")));
         };
-        let stored = store.get(&GroupKind::own("Application"), name).map(|it| &it.value["status"]);
+        let stored = store.get(&GroupKind::bellwether("Application"), name).map(|it| &it.value["status"]);
         let actual = shape(stored.unwrap_or(&Value::Null), &expected);
         must!(
             actual == expected,
@@ -72,7 +72,7 @@ pub(crate) fn is_right(
         must!(condition("Adopted").is_none(), "at the end, {name} still has the condition Adopted");
     }
     rollups_are_right(store, &oracle)?;
-    let (needed, wished): (Vec<_>, _) = (needed(&oracle).collect(), wished(&oracle));
+    let (needed, application_kinds): (Vec<_>, _) = (needed(&oracle).collect(), application_kinds(&oracle));
     for (kind, known) in &kinds {
         for object in known.objects.values() {
             let Some(expected) = oracle.owners(kind, object) else { continue };
@@ -80,7 +80,7 @@ pub(crate) fn is_right(
             let is_left = |uid: &&str| !expected.iter().any(|other| other == uid);
             let left = owners.iter().copied().filter(is_left).find(|uid| adopted.contains(object.uid(), uid));
             must!(left.is_none(), "{kind} {} was not released by {left:?}", object.name);
-            if wished.contains(kind) {
+            if application_kinds.contains(kind) {
                 must!(
                     owners == expected,
                     "the owners of {kind} {} are {owners:?}, want {expected:?}",
@@ -124,7 +124,7 @@ pub(crate) fn answers_are_right(
 fn rollups_are_right(store: &Store, oracle: &Oracle<'_>) -> Result<(), Violation> {
     let stays = |(_, rollup): &(&NamespacedName, &Rollup)| rollup.metadata.deletion_timestamp.is_none();
     for (name, rollup) in rollup_oracle::rollups(oracle).filter(stays) {
-        let stored = store.get(&GroupKind::own("Rollup"), name).map(|it| &it.value["status"]);
+        let stored = store.get(&GroupKind::bellwether("Rollup"), name).map(|it| &it.value["status"]);
         let stored = stored.unwrap_or(&Value::Null);
         let Some(expected) = rollup_oracle::status(oracle, rollup, stored, stored) else {
             return Err(Violation::new(format!("at the end, the oracle has no status for {name}")));
@@ -141,42 +141,42 @@ fn rollups_are_right(store: &Store, oracle: &Oracle<'_>) -> Result<(), Violation
 }
 
 /// Checks that a restarted controller keeps as much as it did before.
-pub(crate) fn keeps_as_much(before: &Census, now: &Census) -> Result<(), Violation> {
+pub(crate) fn keeps_as_much(before: &EngineStats, now: &EngineStats) -> Result<(), Violation> {
     must!(before == now, "after the restart, the census is {now:?}, want {before:?}");
     Ok(())
 }
 
 /// Checks the counts of Rollups by health. Skipped while one is being deleted, because its status is stale.
 fn counts_rollups(store: &Store, process: &Process) -> Result<(), Violation> {
-    let own = GroupKind::own("Rollup");
+    let own = GroupKind::bellwether("Rollup");
     if store.of_kind(&own).any(|rollup| rollup.is_deleting()) {
         return Ok(());
     }
     let stored = ["Healthy", "Warning", "Error"].map(|health| {
         store.of_kind(&own).filter(|rollup| rollup.value["status"]["health"] == health).count()
     });
-    let counted = process.driver.census().rollups;
+    let counted = process.driver.stats().rollups;
     must!(counted == stored, "the census has {counted:?} Rollups, want {stored:?}");
     Ok(())
 }
 
 /// Checks that a controller follows only the kinds that it needs.
 fn follows_only(store: &Store, process: &Process, needed: &[GroupKind]) -> Result<(), Violation> {
-    let census = process.driver.census();
-    let own = GroupKind::own("Application");
+    let stats = process.driver.stats();
+    let own = GroupKind::bellwether("Application");
     let apps: Vec<_> = store.of_kind(&own).collect();
     for feed in process.feeds_of(Site::Hub) {
-        let kind = feed.follower.kind();
+        let kind = feed.reflector.kind();
         let living: Vec<_> = apps.iter().map(|app| app.uid()).collect();
         let is_ours = |object: &Object| object.owners().any(|uid| living.contains(&uid));
         let is_owned = store.of_kind(kind).any(|object| is_ours(object));
         must!(needed.contains(kind) || is_owned, "{kind} is followed, but no group needs it");
     }
     must!(
-        census.feeds == process.feeds.len(),
+        stats.feeds == process.feeds.len(),
         "{} kinds are followed, but the census has {}",
         process.feeds.len(),
-        census.feeds
+        stats.feeds
     );
     Ok(())
 }
@@ -184,9 +184,9 @@ fn follows_only(store: &Store, process: &Process, needed: &[GroupKind]) -> Resul
 /// Checks that a controller keeps exactly the objects of the kinds that it follows.
 pub(crate) fn counts_objects(stores: [(Site, &Store); 2], process: &Process) -> Result<(), Violation> {
     let count = |(site, store): (Site, &Store)| -> usize {
-        process.feeds_of(site).map(|feed| store.of_kind(feed.follower.kind()).count()).sum()
+        process.feeds_of(site).map(|feed| store.of_kind(feed.reflector.kind()).count()).sum()
     };
-    let (kept, objects) = (process.driver.census().objects, stores.map(count).into_iter().sum::<usize>());
+    let (kept, objects) = (process.driver.stats().objects, stores.map(count).into_iter().sum::<usize>());
     must!(kept == objects, "{kept} objects are kept, want {objects}");
     Ok(())
 }
@@ -194,7 +194,7 @@ pub(crate) fn counts_objects(stores: [(Site, &Store); 2], process: &Process) -> 
 /// Checks that verdicts in the second cluster do not come from objects of the same names in the hub.
 pub(crate) fn verdicts_are_right(store: &Store, process: &Process, now: Timestamp) -> Result<(), Violation> {
     for feed in process.feeds_of(Site::East).filter(|feed| feed.view.unreadable.is_none()) {
-        let kind = feed.follower.kind();
+        let kind = feed.reflector.kind();
         let has_status = store.kinds.get(kind).map(|served| served.has_status);
         let expected = store.of_kind(kind);
         let expected: BTreeMap<_, _> =

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::{plan::Plan, search::try_out};
+use crate::{plan::Plan, search::run_plan};
 
 /// The stored histories of this repository.
 pub const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/histories");
@@ -45,7 +45,7 @@ impl History {
     pub fn run(&self) -> Result<(), Box<(Plan, String)>> {
         for seed in (0..SEEDS).map(|number| self.plan.seed ^ number) {
             let plan = Plan { seed, ..self.plan.clone() };
-            if let Err(violation) = try_out(&plan) {
+            if let Err(violation) = run_plan(&plan) {
                 return Err(Box::new((plan, violation)));
             }
         }
@@ -69,16 +69,16 @@ impl Plan {
     /// Checks a plan that was read from a file.
     fn validate(&self) -> Result<()> {
         ensure!(self.processes > 0, "plan.processes is 0, want at least 1");
-        for (number, (moment, deed)) in self.deeds.iter().enumerate() {
-            if let Some(process) = deed.process() {
+        for (number, (moment, action)) in self.actions.iter().enumerate() {
+            if let Some(process) = action.process() {
                 ensure!(
                     process < self.processes,
-                    "plan.deeds[{number}] names controller {process} of {}, counted from 0",
+                    "plan.actions[{number}] names controller {process} of {}, counted from 0",
                     self.processes
                 );
             }
-            let before = number.checked_sub(1).map_or(0, |before| self.deeds[before].0);
-            ensure!(before <= *moment, "plan.deeds[{number}] is at {moment} ms, after one at {before} ms");
+            let before = number.checked_sub(1).map_or(0, |before| self.actions[before].0);
+            ensure!(before <= *moment, "plan.actions[{number}] is at {moment} ms, after one at {before} ms");
         }
         Ok(())
     }

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use bellwether_engine::{NamespacedName, Served, Unreadable};
+use bellwether_engine::{NamespacedName, ServedResource, Unreadable};
 
 use crate::object::Object;
 
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    pub served: Option<Served>,
+    pub served: Option<ServedResource>,
     pub unreadable: Option<Unreadable>,
     /// Whether a list of the kind completed at least once.
     pub listed: bool,

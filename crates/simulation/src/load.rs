@@ -62,23 +62,23 @@ pub(crate) enum UserAction {
 
 impl UserAction {
     /// A random action on an Application or an object that may be a member.
-    pub(crate) fn draw(chance: &mut impl Rng) -> Self {
-        match chance.random_range(0..37) {
-            0..8 => Self::Put(application(chance)),
-            8..20 => Self::Put(object(chance)),
-            20..23 => Self::Delete(target(chance)),
-            23..25 => Self::Recreate(target(chance)),
-            25 => Self::Delete(app_target(chance)),
-            26 => Self::Recreate(app_target(chance)),
-            27 => Self::Mark(app_target(chance)),
-            28 => Self::Mark(target(chance)),
-            29 => Self::Own(target(chance), pick(chance, &APPS).into()),
-            30 => Self::Own(any(chance), pick(chance, &APPS).into()),
-            31 => Self::Remark(app_target(chance), chance.random()),
-            32 => Self::Overwrite(app_target(chance), "Ready".into()),
-            33 => Self::Clear(app_target(chance), chance.random()),
-            34..36 => Self::Revert(app_target(chance)),
-            _ => Self::Annotate(target(chance), chance.random_range(0..1000)),
+    pub(crate) fn draw(rng: &mut impl Rng) -> Self {
+        match rng.random_range(0..37) {
+            0..8 => Self::Put(application(rng)),
+            8..20 => Self::Put(object(rng)),
+            20..23 => Self::Delete(target(rng)),
+            23..25 => Self::Recreate(target(rng)),
+            25 => Self::Delete(app_target(rng)),
+            26 => Self::Recreate(app_target(rng)),
+            27 => Self::Mark(app_target(rng)),
+            28 => Self::Mark(target(rng)),
+            29 => Self::Own(target(rng), pick(rng, &APPS).into()),
+            30 => Self::Own(any(rng), pick(rng, &APPS).into()),
+            31 => Self::Remark(app_target(rng), rng.random()),
+            32 => Self::Overwrite(app_target(rng), "Ready".into()),
+            33 => Self::Clear(app_target(rng), rng.random()),
+            34..36 => Self::Revert(app_target(rng)),
+            _ => Self::Annotate(target(rng), rng.random_range(0..1000)),
         }
     }
 
@@ -245,41 +245,41 @@ fn edit(store: &mut Store, (kind, name): &ObjectRef, edit: impl FnOnce(&mut Valu
     store.edit(&kind, &name, edit);
 }
 
-pub(crate) fn pick<T: Copy>(chance: &mut impl Rng, among: &[T]) -> T {
-    among[chance.random_range(0..among.len())]
+pub(crate) fn pick<T: Copy>(rng: &mut impl Rng, among: &[T]) -> T {
+    among[rng.random_range(0..among.len())]
 }
 
-fn target(chance: &mut impl Rng) -> ObjectRef {
-    (pick(chance, &KINDS).into(), pick(chance, &NAMES).into())
+fn target(rng: &mut impl Rng) -> ObjectRef {
+    (pick(rng, &KINDS).into(), pick(rng, &NAMES).into())
 }
 
-fn app_target(chance: &mut impl Rng) -> ObjectRef {
-    (APP.into(), pick(chance, &APPS).into())
+fn app_target(rng: &mut impl Rng) -> ObjectRef {
+    (APP.into(), pick(rng, &APPS).into())
 }
 
-fn any(chance: &mut impl Rng) -> ObjectRef {
-    if chance.random() { target(chance) } else { app_target(chance) }
+fn any(rng: &mut impl Rng) -> ObjectRef {
+    if rng.random() { target(rng) } else { app_target(rng) }
 }
 
 /// A random Application. Its selector depends only on its name, because selectors are immutable.
-pub(crate) fn application(chance: &mut impl Rng) -> Value {
-    let name = pick(chance, &APPS);
+pub(crate) fn application(rng: &mut impl Rng) -> Value {
+    let name = pick(rng, &APPS);
     let all = ["Deployment.apps", "Widget.acme.io", "Pod", "Service", "Gone.no.where", APP];
-    let count = chance.random_range(0..3);
-    let kinds: Vec<_> = all.into_iter().choose_multiple(chance, count);
+    let count = rng.random_range(0..3);
+    let kinds: Vec<_> = all.into_iter().choose_multiple(rng, count);
     let kinds: Vec<_> = kinds
         .into_iter()
         .map(objects::kind)
         .map(|kind| json!({"group": *kind.group, "kind": *kind.kind}))
         .collect();
     let mut named = json!({});
-    for _ in 0..chance.random_range(0..3) {
-        let key = pick(chance, &["x", "y"]);
-        let kind = objects::kind(pick(chance, &["Deployment.apps", "Widget.acme.io", "Service"]));
+    for _ in 0..rng.random_range(0..3) {
+        let key = pick(rng, &["x", "y"]);
+        let kind = objects::kind(pick(rng, &["Deployment.apps", "Widget.acme.io", "Service"]));
         named[key] = json!({"group": *kind.group, "kind": *kind.kind});
     }
-    let dependencies: Vec<_> = ["a", "b", "c", "no-app"].choose_multiple(chance, 4).collect();
-    let dependencies = &dependencies[..[0, 0, 0, 1, 2][chance.random_range(0..5)]];
+    let dependencies: Vec<_> = ["a", "b", "c", "no-app"].choose_multiple(rng, 4).collect();
+    let dependencies = &dependencies[..[0, 0, 0, 1, 2][rng.random_range(0..5)]];
     let selector = match name {
         "a" => json!({"matchLabels": {"app": "web"}}),
         "b" => {
@@ -291,46 +291,44 @@ pub(crate) fn application(chance: &mut impl Rng) -> Value {
     };
     let spec = json!({
         "selector": selector, "componentKinds": kinds, "components": named, "dependencies": dependencies,
-        "membership": pick(chance, &["Selected", "Annotated"]),
-        "ownership": pick(chance, &["Adopt", "Adopt", "Observe"]),
+        "membership": pick(rng, &["Selected", "Annotated"]),
+        "ownership": pick(rng, &["Adopt", "Adopt", "Observe"]),
     });
-    let check = match chance.random_range(0..8) {
+    let check = match rng.random_range(0..8) {
         0 => health_check("check:1"),
         1 => health_check("check:2"),
-        2 if chance.random_bool(0.3) => health_check(""),
+        2 if rng.random_bool(0.3) => health_check(""),
         _ => json!({}),
     };
     let app = app(name, &with(spec, &check));
     // Some are members of another Application.
-    if chance.random_bool(0.3) { with(app, &belongings(chance)) } else { app }
+    if rng.random_bool(0.3) { with(app, &belongings(rng)) } else { app }
 }
 
 /// A label and an annotation that may make an object a member of an Application.
-pub(crate) fn belongings(chance: &mut impl Rng) -> Value {
-    let label = pick(chance, &[Some("web"), Some("web"), Some("api"), None]);
-    let annotation = pick(chance, &[None, None, Some("a"), Some("b"), Some("no-app")]);
+pub(crate) fn belongings(rng: &mut impl Rng) -> Value {
+    let label = pick(rng, &[Some("web"), Some("web"), Some("api"), None]);
+    let annotation = pick(rng, &[None, None, Some("a"), Some("b"), Some("no-app")]);
     json!({"metadata": {"labels": {"app": label}, "annotations": {APPLICATION_ANNOTATION: annotation}}})
 }
 
-fn object(chance: &mut impl Rng) -> Value {
-    let name = pick(chance, &NAMES);
-    let object = match chance.random_range(0..13) {
+fn object(rng: &mut impl Rng) -> Value {
+    let name = pick(rng, &NAMES);
+    let object = match rng.random_range(0..13) {
         0..3 => {
-            let observed = if chance.random() { 0 } else { 99 };
-            let object = deployment(name, chance.random_range(0..=3), 3);
+            let observed = if rng.random() { 0 } else { 99 };
+            let object = deployment(name, rng.random_range(0..=3), 3);
             with(object, &json!({"status": {"observedGeneration": observed}}))
         }
         3 => with(deployment(name, 1, 3), &json!({"spec": {"paused": true}})),
-        4..8 => {
-            widget(name, pick(chance, &[None, Some("True"), Some("True"), Some("False"), Some("Unknown")]))
-        }
+        4..8 => widget(name, pick(rng, &[None, Some("True"), Some("True"), Some("False"), Some("Unknown")])),
         8..10 => service(name),
-        10..12 => pod(name, chance.random()),
+        10..12 => pod(name, rng.random()),
         _ => unschedulable_pod(name),
     };
-    let belongings = belongings(chance);
-    let namespace = if chance.random_bool(0.1) { "elsewhere" } else { objects::NAMESPACE };
-    let owner = if chance.random_bool(0.15) {
+    let belongings = belongings(rng);
+    let namespace = if rng.random_bool(0.1) { "elsewhere" } else { objects::NAMESPACE };
+    let owner = if rng.random_bool(0.15) {
         json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "foreign", "uid": "f1", "controller": true}])
     } else {
         Value::Null

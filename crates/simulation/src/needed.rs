@@ -7,15 +7,23 @@ use bellwether_engine::{Dialect, GroupKind};
 use crate::{app_k8s_io_oracle, oracle::Oracle, rollup_oracle};
 
 /// The kinds that Applications of `bellwether.dev` use.
-pub fn wished(oracle: &Oracle<'_>) -> BTreeSet<GroupKind> {
-    oracle.applications().flat_map(|(_, app)| Oracle::wishes(&app.spec).into_keys()).collect()
+pub fn application_kinds(oracle: &Oracle<'_>) -> BTreeSet<GroupKind> {
+    oracle.applications().flat_map(|(_, app)| Oracle::kinds_of_spec(&app.spec).into_keys()).collect()
 }
 
 /// The own kinds, and the kinds that Applications and Rollups use.
 pub fn needed(oracle: &Oracle<'_>) -> impl Iterator<Item = GroupKind> {
-    let own = ["Application", "HealthRule", "Rollup"].map(GroupKind::own);
+    let own = ["Application", "HealthRule", "Rollup"].map(GroupKind::bellwether);
     let own = own.into_iter().chain([Dialect::AppK8sIo.kind()]);
-    let rollups = rollup_oracle::rollups(oracle).flat_map(|(_, rollup)| rollup_oracle::wishes(&rollup.spec));
-    let old = app_k8s_io_oracle::applications(oracle).flat_map(|(_, app)| app_k8s_io_oracle::wishes(app));
-    wished(oracle).into_iter().chain(own).chain(old).chain(rollups).collect::<BTreeSet<_>>().into_iter()
+    let rollups =
+        rollup_oracle::rollups(oracle).flat_map(|(_, rollup)| rollup_oracle::kinds_of_spec(&rollup.spec));
+    let old =
+        app_k8s_io_oracle::applications(oracle).flat_map(|(_, app)| app_k8s_io_oracle::kinds_of_spec(app));
+    application_kinds(oracle)
+        .into_iter()
+        .chain(own)
+        .chain(old)
+        .chain(rollups)
+        .collect::<BTreeSet<_>>()
+        .into_iter()
 }

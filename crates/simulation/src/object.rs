@@ -77,13 +77,15 @@ impl Object {
     pub fn application(&self) -> Option<&Application> {
         let read = || serde_json::from_value(self.value.clone()).ok();
         self.application
-            .get_or_init(|| (self.kind == GroupKind::own("Application")).then(read).flatten())
+            .get_or_init(|| (self.kind == GroupKind::bellwether("Application")).then(read).flatten())
             .as_deref()
     }
 
     pub fn rollup(&self) -> Option<&Rollup> {
         let read = || serde_json::from_value(self.value.clone()).ok();
-        self.rollup.get_or_init(|| (self.kind == GroupKind::own("Rollup")).then(read).flatten()).as_deref()
+        self.rollup
+            .get_or_init(|| (self.kind == GroupKind::bellwether("Rollup")).then(read).flatten())
+            .as_deref()
     }
 
     /// None if the object is not a HealthRule or does not compile.
@@ -92,8 +94,9 @@ impl Object {
             let rule: HealthRule = serde_json::from_value(self.value.clone()).ok()?;
             user_rule(&self.name.name, rule).compile().ok().map(Arc::new)
         };
-        let rule =
-            self.health_rule.get_or_init(|| (self.kind == GroupKind::own("HealthRule")).then(read).flatten());
+        let rule = self
+            .health_rule
+            .get_or_init(|| (self.kind == GroupKind::bellwether("HealthRule")).then(read).flatten());
         rule.as_ref()
     }
 

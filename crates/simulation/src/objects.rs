@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
-use bellwether_engine::{GroupKind, NamespacedName, Served};
+use bellwether_engine::{GroupKind, NamespacedName, ServedResource};
 use bellwether_memory_cluster::served;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::object::merge;
 
 pub const NAMESPACE: &str = "shop";
 
-pub fn kinds() -> BTreeMap<GroupKind, Served> {
+pub fn kinds() -> BTreeMap<GroupKind, ServedResource> {
     [
         ("Application.bellwether.dev", &["v1alpha1"][..], "applications", true),
         ("HealthRule.bellwether.dev", &["v1alpha1"], "healthrules", false),

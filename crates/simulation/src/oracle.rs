@@ -11,7 +11,7 @@ use std::{
 use bellwether_api::{
     APPLICATION_ANNOTATION, Application, ApplicationSpec, Membership, ObjectCounts, Ownership, State,
 };
-use bellwether_engine::{GroupKind, NamespacedName, Served, Unreadable};
+use bellwether_engine::{GroupKind, NamespacedName, ServedResource, Unreadable};
 use bellwether_health::user::CompiledRule;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -65,9 +65,9 @@ impl Totals {
 
 impl Part {
     /// The text about the object in the message of Ready.
-    fn in_a_line(&self) -> String {
+    fn one_line(&self) -> String {
         let Some((reason, message, _)) = &self.says else { return String::new() };
-        if self.kind == GroupKind::own("Application") {
+        if self.kind == GroupKind::bellwether("Application") {
             return format!("{} ({reason})", self.state.name());
         }
         if self.state == State::Failed && !message.contains(reason.as_str()) {
@@ -80,7 +80,7 @@ impl Part {
 impl Oracle<'_> {
     /// All known Applications of `bellwether.dev`.
     pub fn applications(&self) -> impl Iterator<Item = (&NamespacedName, &Application)> {
-        let known = self.kinds.get(&GroupKind::own("Application"));
+        let known = self.kinds.get(&GroupKind::bellwether("Application"));
         let objects = known.into_iter().flat_map(|known| &known.objects);
         objects.filter_map(|(name, object)| Some((name, object.application()?)))
     }
@@ -89,23 +89,24 @@ impl Oracle<'_> {
     pub fn is_open(&self) -> bool {
         ["Application", "HealthRule", "Rollup"]
             .iter()
-            .all(|own| self.kinds.get(&GroupKind::own(own)).is_some_and(|known| known.is_known()))
+            .all(|own| self.kinds.get(&GroupKind::bellwether(own)).is_some_and(|known| known.is_known()))
     }
 
     /// The kinds that an Application uses, with the versions that it names.
-    pub fn wishes(spec: &ApplicationSpec) -> BTreeMap<GroupKind, BTreeSet<String>> {
-        let mut wishes: BTreeMap<GroupKind, BTreeSet<String>> = BTreeMap::new();
+    pub fn kinds_of_spec(spec: &ApplicationSpec) -> BTreeMap<GroupKind, BTreeSet<String>> {
+        let mut kinds_of_spec: BTreeMap<GroupKind, BTreeSet<String>> = BTreeMap::new();
         for component in spec.components.values() {
-            let versions = wishes.entry(GroupKind::new(&component.group, &component.kind)).or_default();
+            let versions =
+                kinds_of_spec.entry(GroupKind::new(&component.group, &component.kind)).or_default();
             versions.extend(component.version.clone());
         }
         for kind in &spec.component_kinds {
-            wishes.entry(GroupKind::new(&kind.group, &kind.kind)).or_default();
+            kinds_of_spec.entry(GroupKind::new(&kind.group, &kind.kind)).or_default();
         }
         if spec.health_check.is_some() {
-            wishes.entry(GroupKind::pod()).or_default();
+            kinds_of_spec.entry(GroupKind::pod()).or_default();
         }
-        wishes
+        kinds_of_spec
     }
 
     /// The status of an Application in the form of [`shape`]. None while a used kind is unknown or torn.
@@ -164,7 +165,7 @@ impl Oracle<'_> {
         let known = |kind: &GroupKind| self.kinds.get(kind);
         let is_known =
             |kind: &GroupKind| known(kind).is_some_and(|known| known.is_known() && !known.is_torn());
-        if !self.is_open() || !Self::wishes(&app.spec).keys().all(is_known) {
+        if !self.is_open() || !Self::kinds_of_spec(&app.spec).keys().all(is_known) {
             return None;
         }
         let kinds = self.kinds.keys().filter(|kind| is_counted(app, kind));
@@ -239,7 +240,7 @@ impl Oracle<'_> {
                 let bad: Vec<_> = worst
                     .iter()
                     .flat_map(|state| parts.iter().filter(move |part| part.state == *state))
-                    .map(|part| (format!("{}/{}:", part.kind.kind, part.name), part.in_a_line()))
+                    .map(|part| (format!("{}/{}:", part.kind.kind, part.name), part.one_line()))
                     .collect();
                 Some(bellwether_conditions::message(bad.clone(), bad.len(), 1024))
             }
@@ -269,7 +270,7 @@ impl Oracle<'_> {
 
     /// The valid HealthRules.
     pub(crate) fn rules(&self) -> Vec<Arc<CompiledRule>> {
-        let known = self.kinds.get(&GroupKind::own("HealthRule"));
+        let known = self.kinds.get(&GroupKind::bellwether("HealthRule"));
         let objects = known.into_iter().flat_map(|known| known.objects.values());
         objects.filter_map(|object| object.health_rule().cloned()).collect()
     }
@@ -319,13 +320,13 @@ impl Oracle<'_> {
 
     /// Number of kinds that are unreadable, cluster-scoped, or not served in a version that the spec names.
     fn unresolved(&self, app: &Application) -> usize {
-        let wishes = Self::wishes(&app.spec);
-        wishes.iter().filter(|(kind, versions)| self.is_unresolved(kind, versions)).count()
+        let kinds_of_spec = Self::kinds_of_spec(&app.spec);
+        kinds_of_spec.iter().filter(|(kind, versions)| self.is_unresolved(kind, versions)).count()
     }
 
     fn is_unresolved(&self, kind: &GroupKind, versions: &BTreeSet<String>) -> bool {
         let known = self.kinds[kind];
-        let serves = |served: &Served| {
+        let serves = |served: &ServedResource| {
             let has = |version: &String| served.versions.iter().any(|other| **other == **version);
             served.namespaced && versions.iter().all(has)
         };

@@ -43,7 +43,7 @@ impl Past<'_> {
         let namespace = app.metadata.namespace.as_deref().unwrap_or_default();
         let own = app.metadata.name.as_deref().unwrap_or_default();
         let is_bad = |state: State| !matches!(state, State::Ready | State::Suspended);
-        for kind in Oracle::wishes(&app.spec).into_keys().filter(|kind| is_counted(app, kind)) {
+        for kind in Oracle::kinds_of_spec(&app.spec).into_keys().filter(|kind| is_counted(app, kind)) {
             let bad = self.always(&kind, |it| {
                 *it.name.namespace == *namespace
                     && belongs(app, it)
@@ -119,7 +119,7 @@ impl Past<'_> {
         for entry in &rollup.spec.components {
             let kind = GroupKind::new(&entry.group, &entry.kind);
             // A Rollup that is part of a cycle does not count.
-            if kind == GroupKind::own("Rollup") {
+            if kind == GroupKind::bellwether("Rollup") {
                 continue;
             }
             let bad = self.always(&kind, |it| {

@@ -27,7 +27,7 @@ pub struct Plan {
     /// Whether to restart all controllers at the end.
     pub(crate) encore: bool,
     /// Actions and faults, ordered by time.
-    pub(crate) deeds: Vec<(Moment, PlannedAction)>,
+    pub(crate) actions: Vec<(Moment, PlannedAction)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,89 +90,88 @@ pub(crate) enum Fault {
 
 impl Plan {
     pub fn new(seed: u64) -> Self {
-        let mut chance = SmallRng::seed_from_u64(seed);
-        let theme = Theme::ALL[chance.random_range(0..Theme::ALL.len())];
-        let processes = if theme == Theme::Leaders || chance.random_bool(0.1) { 2 } else { 1 };
-        let (acts, faults) = (chance.random_range(2..16), chance.random_range(0..7));
-        let mut deeds: Vec<_> =
-            (0..acts).map(|_| PlannedAction::Act(UserAction::draw(&mut chance))).collect();
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let theme = Theme::ALL[rng.random_range(0..Theme::ALL.len())];
+        let processes = if theme == Theme::Leaders || rng.random_bool(0.1) { 2 } else { 1 };
+        let (acts, faults) = (rng.random_range(2..16), rng.random_range(0..7));
+        let mut actions: Vec<_> = (0..acts).map(|_| PlannedAction::Act(UserAction::draw(&mut rng))).collect();
         // Actions on Rollups are added to those on Applications. A few plans have only Rollups.
-        if chance.random_bool(0.1) {
-            deeds.clear();
+        if rng.random_bool(0.1) {
+            actions.clear();
         }
-        let rollups =
-            if deeds.is_empty() || chance.random_bool(0.5) { chance.random_range(2..14) } else { 0 };
+        let rollups = if actions.is_empty() || rng.random_bool(0.5) { rng.random_range(2..14) } else { 0 };
         for _ in 0..rollups {
-            let place = chance.random_range(0..=deeds.len());
-            deeds.insert(place, PlannedAction::Act(operators::draw(&mut chance)));
+            let place = rng.random_range(0..=actions.len());
+            actions.insert(place, PlannedAction::Act(operators::draw(&mut rng)));
         }
-        if rollups > 0 && chance.random_bool(0.7) {
-            let beginning = operators::beginning(&mut chance).into_iter().map(PlannedAction::Act);
-            deeds.splice(0..0, beginning);
+        if rollups > 0 && rng.random_bool(0.7) {
+            let beginning = operators::beginning(&mut rng).into_iter().map(PlannedAction::Act);
+            actions.splice(0..0, beginning);
         }
         for _ in 0..faults {
-            let place = chance.random_range(0..=deeds.len());
-            deeds.insert(place, PlannedAction::Fault(Fault::draw(&mut chance, theme, processes)));
+            let place = rng.random_range(0..=actions.len());
+            actions.insert(place, PlannedAction::Fault(Fault::draw(&mut rng, theme, processes)));
         }
         let mut moment = 0;
-        let deeds = deeds.into_iter().map(|deed| {
-            moment += match chance.random_range(0..8) {
+        let actions = actions.into_iter().map(|action| {
+            moment += match rng.random_range(0..8) {
                 0..3 => 0,
-                3..6 => chance.random_range(1..60),
-                6 => chance.random_range(100..2_500),
-                _ => chance.random_range(1_000..20_000),
+                3..6 => rng.random_range(1..60),
+                6 => rng.random_range(100..2_500),
+                _ => rng.random_range(1_000..20_000),
             };
-            (moment, deed)
+            (moment, action)
         });
-        let mut deeds: Vec<_> = deeds.collect();
+        let mut actions: Vec<_> = actions.collect();
         // After a crash or a change of leader, `status.ownedKinds` is the only record of owned kinds. Users
         // must not clear it then.
-        let crashes =
-            |(_, deed): &(Moment, PlannedAction)| matches!(deed, PlannedAction::Fault(Fault::Crash { .. }));
-        if processes > 1 || deeds.iter().any(crashes) {
-            for (_, deed) in &mut deeds {
-                if let PlannedAction::Act(UserAction::Clear(_, whole)) = deed {
+        let crashes = |(_, action): &(Moment, PlannedAction)| {
+            matches!(action, PlannedAction::Fault(Fault::Crash { .. }))
+        };
+        if processes > 1 || actions.iter().any(crashes) {
+            for (_, action) in &mut actions {
+                if let PlannedAction::Act(UserAction::Clear(_, whole)) = action {
                     *whole = false;
                 }
             }
         }
-        let (sweep, encore) = (chance.random_bool(0.2), chance.random_bool(0.25));
-        if chance.random_bool(0.25) {
-            add_second_cluster(&mut deeds, &mut chance);
+        let (sweep, encore) = (rng.random_bool(0.2), rng.random_bool(0.25));
+        if rng.random_bool(0.25) {
+            add_second_cluster(&mut actions, &mut rng);
         }
-        Self { seed, processes, sweep, encore, deeds }
+        Self { seed, processes, sweep, encore, actions }
     }
 
     /// Whether the plan uses the second cluster.
     pub(crate) fn goes_elsewhere(&self) -> bool {
-        self.deeds.iter().any(|(_, deed)| matches!(deed, PlannedAction::Elsewhere(_)))
+        self.actions.iter().any(|(_, action)| matches!(action, PlannedAction::Elsewhere(_)))
     }
 
     pub fn len(&self) -> usize {
-        self.deeds.len()
+        self.actions.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.deeds.is_empty()
+        self.actions.is_empty()
     }
 }
 
 /// Adds actions on objects of the same names in the second cluster, and faults of its API servers.
-fn add_second_cluster(deeds: &mut Vec<(Moment, PlannedAction)>, chance: &mut impl Rng) {
-    let end = deeds.last().map_or(0, |(moment, _)| *moment);
-    for _ in 0..chance.random_range(1..10) {
-        let moment = chance.random_range(0..=end);
-        let deed = if chance.random_bool(0.8) {
-            PlannedAction::Act(UserAction::draw(chance))
+fn add_second_cluster(actions: &mut Vec<(Moment, PlannedAction)>, rng: &mut impl Rng) {
+    let end = actions.last().map_or(0, |(moment, _)| *moment);
+    for _ in 0..rng.random_range(1..10) {
+        let moment = rng.random_range(0..=end);
+        let action = if rng.random_bool(0.8) {
+            PlannedAction::Act(UserAction::draw(rng))
         } else {
-            let mut fault = Fault::draw(chance, Theme::Any, 1);
+            let mut fault = Fault::draw(rng, Theme::Any, 1);
             while PlannedAction::Fault(fault.clone()).process().is_some() {
-                fault = Fault::draw(chance, Theme::Any, 1);
+                fault = Fault::draw(rng, Theme::Any, 1);
             }
             PlannedAction::Fault(fault)
         };
-        let place = deeds.partition_point(|(other, _)| *other <= moment);
-        deeds.insert(place, (moment, PlannedAction::Elsewhere(Box::new(deed))));
+        let place = actions.partition_point(|(other, _)| *other <= moment);
+        actions.insert(place, (moment, PlannedAction::Elsewhere(Box::new(action))));
     }
 }
 
@@ -192,27 +191,27 @@ impl Theme {
     const ALL: [Self; 6] = [Self::Any, Self::Any, Self::Any, Self::Past, Self::Writes, Self::Leaders];
 
     /// A number that `Fault::draw` turns into a fault.
-    fn draw(self, chance: &mut impl Rng) -> u32 {
+    fn draw(self, rng: &mut impl Rng) -> u32 {
         let among: &[u32] = match self {
-            Self::Any => return chance.random_range(0..40),
+            Self::Any => return rng.random_range(0..40),
             Self::Past => &[0, 15, 16, 20, 20, 20, 23, 26, 26],
             Self::Writes => &[0, 1, 2, 3, 26, 29, 31, 33, 34, 35, 39],
             Self::Leaders => &[0, 1, 10, 10, 29, 31, 33, 34, 13],
         };
-        among[chance.random_range(0..among.len())]
+        among[rng.random_range(0..among.len())]
     }
 }
 
 impl Fault {
-    fn draw(chance: &mut impl Rng, theme: Theme, processes: usize) -> Self {
-        let process = chance.random_range(0..processes);
-        let lasts = match chance.random_range(0..4) {
-            0 => chance.random_range(10..200),
-            1..3 => chance.random_range(200..5_000),
-            _ => chance.random_range(5_000..40_000),
+    fn draw(rng: &mut impl Rng, theme: Theme, processes: usize) -> Self {
+        let process = rng.random_range(0..processes);
+        let lasts = match rng.random_range(0..4) {
+            0 => rng.random_range(10..200),
+            1..3 => rng.random_range(200..5_000),
+            _ => rng.random_range(5_000..40_000),
         };
         // Sometimes longer than any back-off.
-        let long = if chance.random_bool(0.1) { chance.random_range(600_000..900_000) } else { lasts };
+        let long = if rng.random_bool(0.1) { rng.random_range(600_000..900_000) } else { lasts };
         let kinds = [
             APP,
             APP,
@@ -224,33 +223,30 @@ impl Fault {
             "Service",
             "Pod",
         ];
-        let kind = kinds[chance.random_range(0..kinds.len())].into();
-        match theme.draw(chance) {
+        let kind = kinds[rng.random_range(0..kinds.len())].into();
+        match theme.draw(rng) {
             0..10 => {
                 let points = [Point::Now, Point::BeforeWrite, Point::AfterWrite, Point::AfterAnswer];
-                let point = points[chance.random_range(0..points.len())];
-                Self::Crash { process, point, down: chance.random_range(0..3_000) }
+                let point = points[rng.random_range(0..points.len())];
+                Self::Crash { process, point, down: rng.random_range(0..3_000) }
             }
             10..13 => Self::Freeze { process, lasts },
-            13..15 => {
-                Self::Jump { process, seconds: [-3600, -30, -2, 2, 30, 3600][chance.random_range(0..6)] }
-            }
-            15..19 => Self::Cut { kind: chance.random_bool(0.7).then_some(kind), torn: chance.random() },
-            19 if chance.random_bool(0.3) => Self::Silence { kind },
+            13..15 => Self::Jump { process, seconds: [-3600, -30, -2, 2, 30, 3600][rng.random_range(0..6)] },
+            15..19 => Self::Cut { kind: rng.random_bool(0.7).then_some(kind), torn: rng.random() },
+            19 if rng.random_bool(0.3) => Self::Silence { kind },
             19..23 => Self::Lag { lasts },
-            23..26 => Self::Late { by: chance.random_range(10..5_000), lasts },
+            23..26 => Self::Late { by: rng.random_range(10..5_000), lasts },
             26..29 => Self::Compact,
             29..31 => Self::Outage { lasts },
-            31..33 => Self::Errors {
-                code: [429, 500, 503, 504, 410, 404, 401, 409][chance.random_range(0..8)],
-                lasts,
-            },
+            31..33 => {
+                Self::Errors { code: [429, 500, 503, 504, 410, 404, 401, 409][rng.random_range(0..8)], lasts }
+            }
             33 => Self::LoseRequests { lasts },
             34..36 => Self::LoseAnswers { lasts },
             36 => Self::Forbid { kind, lasts: long },
             37..39 => {
-                let kind = if chance.random_bool(0.2) { "Platform.acme.io" } else { "Widget.acme.io" };
-                Self::Unserve { kind: kind.into(), lasts: long, changes: chance.random() }
+                let kind = if rng.random_bool(0.2) { "Platform.acme.io" } else { "Widget.acme.io" };
+                Self::Unserve { kind: kind.into(), lasts: long, changes: rng.random() }
             }
             _ => Self::Refuse { lasts: long },
         }
@@ -260,8 +256,8 @@ impl Fault {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}, {} controllers", self.seed, self.processes)?;
-        for (moment, deed) in &self.deeds {
-            writeln!(f, "{moment:>8} ms  {deed}")?;
+        for (moment, action) in &self.actions {
+            writeln!(f, "{moment:>8} ms  {action}")?;
         }
         if self.sweep {
             writeln!(f, "at the end: delete all Applications and Rollups")?;
@@ -287,7 +283,7 @@ impl fmt::Display for PlannedAction {
         match self {
             Self::Act(action) => write!(f, "{action}"),
             Self::Fault(fault) => write!(f, "{fault:?}"),
-            Self::Elsewhere(deed) => write!(f, "in the second cluster: {deed}"),
+            Self::Elsewhere(action) => write!(f, "in the second cluster: {action}"),
         }
     }
 }

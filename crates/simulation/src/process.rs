@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use bellwether_engine::{Dialect, Driver, Engine, FeedEvent, FeedId, GroupKind, Lens, OwnKind, Served};
+use bellwether_engine::{
+    Dialect, Driver, Engine, FeedEvent, FeedId, GroupKind, Lens, OwnKind, ServedResource,
+};
 use bellwether_wire::{Discovered, Reflector, backoff::BackoffLimits, election::Election};
 use jiff::Timestamp;
 
@@ -47,7 +49,7 @@ pub(crate) struct Process {
     /// that event, where the event changes it.
     pub(crate) inbox: VecDeque<(FeedId, FeedEvent, Option<u64>)>,
     /// The result of discovery for each cluster.
-    pub(crate) kinds: BTreeMap<Site, Rc<BTreeMap<GroupKind, Served>>>,
+    pub(crate) kinds: BTreeMap<Site, Rc<BTreeMap<GroupKind, ServedResource>>>,
     /// None if there is only one controller.
     pub(crate) election: Option<Election>,
     /// Time of its start, by its clock.
@@ -108,7 +110,7 @@ impl Process {
         self.epoch += 1;
         let engine = Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo));
         let engine = if self.elsewhere {
-            engine.observing(&Site::East.cluster(), Site::East.observed())
+            engine.with_feeds_in(&Site::East.cluster(), Site::East.observed())
         } else {
             engine
         };
@@ -142,15 +144,14 @@ impl Process {
         seed: u64,
     ) {
         if let Some(feed) = self.feeds.get_mut(&id) {
-            feed.follower.set_lens(Arc::clone(lens));
+            feed.reflector.set_lens(Arc::clone(lens));
             feed.ticket += 1;
             feed.busy = false;
             feed.view.refocused = true;
             return;
         }
         let reflector = Reflector::new(kind.clone(), None, Arc::clone(lens), BackoffLimits::default(), seed);
-        self.feeds
-            .insert(id, Feed { site, follower: reflector, ticket: 0, busy: false, view: View::default() });
+        self.feeds.insert(id, Feed { site, reflector, ticket: 0, busy: false, view: View::default() });
     }
 
     pub(crate) fn feeds_of(&self, site: Site) -> impl Iterator<Item = &Feed> {
@@ -173,7 +174,7 @@ impl Process {
         let mut taken = Vec::with_capacity(count);
         for (id, event, revision) in self.inbox.drain(..count) {
             if let Some(feed) = self.feeds.get_mut(&id) {
-                feed.view.hear(&event, revision);
+                feed.view.deliver(&event, revision);
             }
             taken.push((id, event));
         }
@@ -182,12 +183,12 @@ impl Process {
 
     /// The revision up to which the engine knows each kind of the hub.
     pub(crate) fn knew(&self) -> Vec<(GroupKind, u64)> {
-        self.feeds_of(Site::Hub).map(|feed| (feed.follower.kind().clone(), feed.view.revision)).collect()
+        self.feeds_of(Site::Hub).map(|feed| (feed.reflector.kind().clone(), feed.view.revision)).collect()
     }
 
     /// Whether a kind of the hub changed between readable and unreadable.
     pub(crate) fn is_fickle(&self, kind: &GroupKind) -> bool {
-        self.feeds_of(Site::Hub).any(|feed| feed.follower.kind() == kind && feed.view.fickle)
+        self.feeds_of(Site::Hub).any(|feed| feed.reflector.kind() == kind && feed.view.fickle)
     }
 
     /// Queries the status of every group and checks the answers, if they may have changed.
@@ -204,7 +205,7 @@ impl Process {
     /// What the engine must know of the kinds of the hub.
     pub(crate) fn views(&self, store: &Store) -> BTreeMap<GroupKind, Known> {
         let known = |feed: &Feed| {
-            let (kind, view) = (feed.follower.kind(), &feed.view);
+            let (kind, view) = (feed.reflector.kind(), &feed.view);
             let mut objects = if view.empty { BTreeMap::new() } else { store.at(kind, view.revision) };
             for object in objects.values_mut().filter(|object| self.deleted.contains(object.uid())) {
                 let mut value = object.value.clone();

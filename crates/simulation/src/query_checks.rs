@@ -99,7 +99,7 @@ impl Answers {
         store: &Store,
         now: Timestamp,
     ) -> Result<(), Violation> {
-        let find = |kind: &GroupKind| feeds.iter().find(|feed| feed.follower.kind() == kind);
+        let find = |kind: &GroupKind| feeds.iter().find(|feed| feed.reflector.kind() == kind);
         if feeds.iter().all(|feed| feed.view.is_in_focus()) {
             knew.clone_into(&mut self.complete);
         }
@@ -154,8 +154,9 @@ impl Answers {
 
 /// The kinds that an Application or a Rollup uses.
 fn needs(object: &Object) -> BTreeSet<GroupKind> {
-    let app = object.application().map(|app| Oracle::wishes(&app.spec).into_keys().collect());
-    app.or_else(|| object.rollup().map(|rollup| rollup_oracle::wishes(&rollup.spec))).unwrap_or_default()
+    let app = object.application().map(|app| Oracle::kinds_of_spec(&app.spec).into_keys().collect());
+    app.or_else(|| object.rollup().map(|rollup| rollup_oracle::kinds_of_spec(&rollup.spec)))
+        .unwrap_or_default()
 }
 
 /// Checks the answers at the end of a run against the oracle.
@@ -328,8 +329,8 @@ fn status_object(member: &Member, expected: &Value) -> Value {
 fn members(group: &Group) -> Vec<String> {
     let line = |it: &Member| {
         let name = if it.stands_for == StandsFor::Selector { String::new() } else { it.name.to_string() };
-        let statuses = it.operator.map(|it| [it.available, it.progressing, it.degraded]);
-        rollup_oracle::in_a_line(&it.kind, &name, it.state, statuses)
+        let statuses = it.component_conditions.map(|it| [it.available, it.progressing, it.degraded]);
+        rollup_oracle::one_line(&it.kind, &name, it.state, statuses)
     };
     let mut members: Vec<_> = group.members.iter().map(line).collect();
     members.sort();

@@ -1,6 +1,6 @@
 //! Checks of writes to the status of a Rollup.
 
-use bellwether_engine::{Change, GroupKind, NamespacedName};
+use bellwether_engine::{GroupKind, NamespacedName, Write};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -17,13 +17,13 @@ use crate::{
 pub(crate) fn expected(
     oracle: &Oracle<'_>,
     name: &NamespacedName,
-    change: &Change,
+    change: &Write,
     store: &Store,
 ) -> Result<Option<Value>, Violation> {
     let Some((_, rollup)) = rollup_oracle::rollups(oracle).find(|(other, _)| *other == name) else {
         return Ok(None);
     };
-    let Change::Status { uid, version, patch, .. } = change else { return Ok(None) };
+    let Write::Status { uid, resource_version: version, patch, .. } = change else { return Ok(None) };
     let is_it = |it: &&Object| *it.uid() == **uid && it.version().to_string() == version.as_str();
     let stored = store.log.iter().map(|entry| &*entry.object).find(is_it);
     let stored = stored.map_or(Value::Null, |it| it.value["status"].clone());

@@ -30,19 +30,19 @@ pub struct Expected {
     pub held: bool,
     /// The state that queries return.
     pub state: State,
-    /// Components and placeholders, formatted by [`in_a_line`].
+    /// Components and placeholders, formatted by [`one_line`].
     pub members: Vec<String>,
 }
 
 /// All known Rollups.
 pub fn rollups<'o>(oracle: &'o Oracle<'_>) -> impl Iterator<Item = (&'o NamespacedName, &'o Rollup)> {
-    let known = oracle.kinds.get(&GroupKind::own("Rollup"));
+    let known = oracle.kinds.get(&GroupKind::bellwether("Rollup"));
     let objects = known.into_iter().flat_map(|known| &known.objects);
     objects.filter_map(|(name, object)| Some((name, object.rollup()?)))
 }
 
 /// The kinds that a Rollup uses. Invalid entries use none.
-pub fn wishes(spec: &RollupSpec) -> BTreeSet<GroupKind> {
+pub fn kinds_of_spec(spec: &RollupSpec) -> BTreeSet<GroupKind> {
     let entries = spec.components.iter().filter(|entry| entry.name.is_some() != entry.selector.is_some());
     entries.map(|entry| GroupKind::new(&entry.group, &entry.kind)).collect()
 }
@@ -52,11 +52,11 @@ pub fn wishes(spec: &RollupSpec) -> BTreeSet<GroupKind> {
 pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value) -> Option<Expected> {
     let is_known =
         |kind: &GroupKind| oracle.kinds.get(kind).is_some_and(|known| known.is_known() && !known.is_torn());
-    if !oracle.is_open() || !wishes(&rollup.spec).iter().all(is_known) {
+    if !oracle.is_open() || !kinds_of_spec(&rollup.spec).iter().all(is_known) {
         return None;
     }
     let Discovered { mut components, problems } = find(oracle, rollup, said);
-    let kinds = wishes(&rollup.spec);
+    let kinds = kinds_of_spec(&rollup.spec);
     components.sort_by_key(|it| identity(it, &kinds));
     let mode = rollup.spec.progressing;
     let input = |kind: &'static str, which: fn(&Component) -> Option<&ReportedCondition>| ConditionInput {
@@ -112,7 +112,7 @@ fn status_of(value: &Value) -> ConditionStatus {
 }
 
 /// A component without its texts. The name of a selector is empty, because the oracle does not know it.
-pub fn in_a_line(
+pub fn one_line(
     kind: &GroupKind,
     name: &str,
     state: State,
@@ -125,7 +125,7 @@ fn member(it: &Component) -> String {
     let is_selector = !it.is_one && !it.name.name.starts_with("spec.components[");
     let name = if is_selector { String::new() } else { it.name.to_string() };
     let statuses = [it.available.status, it.progressing.status, it.degraded.status];
-    in_a_line(&it.kind, &name, it.state, Some(statuses))
+    one_line(&it.kind, &name, it.state, Some(statuses))
 }
 
 /// Sort key of a component: kind, with the group if two groups have that kind; namespace; name.

@@ -30,7 +30,7 @@ pub struct Limits {
 pub struct SearchResult {
     pub runs: u64,
     /// Number of events in all runs.
-    pub happenings: u64,
+    pub events: u64,
     /// Number of writes in all runs.
     pub writes: u64,
     /// Maximum of [`Tally::until_right`].
@@ -40,7 +40,7 @@ pub struct SearchResult {
 }
 
 /// Runs a plan. A panic is an error, too.
-pub fn try_out(plan: &Plan) -> Result<Tally, String> {
+pub fn run_plan(plan: &Plan) -> Result<Tally, String> {
     caught(|| run(plan))
 }
 
@@ -72,9 +72,9 @@ pub fn hunt(limits: Limits) -> SearchResult {
                     }
                     let seed = limits.first.wrapping_add(number);
                     own.runs += 1;
-                    match try_out(&Plan::new(seed)) {
+                    match run_plan(&Plan::new(seed)) {
                         Ok(tally) => {
-                            own.happenings += tally.happenings;
+                            own.events += tally.events;
                             own.writes += tally.writes;
                             own.longest = own.longest.max(tally.until_right);
                         }
@@ -86,7 +86,7 @@ pub fn hunt(limits: Limits) -> SearchResult {
                 }
                 let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
                 total.runs += own.runs;
-                total.happenings += own.happenings;
+                total.events += own.events;
                 total.writes += own.writes;
                 total.longest = total.longest.max(own.longest);
                 // The smallest seed, so that the result does not depend on which thread is faster.

@@ -1,6 +1,6 @@
 //! Minimises a failing plan.
 
-use crate::{plan::Plan, search::try_out};
+use crate::{plan::Plan, search::run_plan};
 
 /// Maximum number of plans to try.
 const MAX_TRIES: usize = 5_000;
@@ -11,17 +11,17 @@ pub fn shrink(plan: &Plan) -> Plan {
     let mut tried = 0;
     let mut attempt = |candidate: &Plan| {
         tried += 1;
-        tried <= MAX_TRIES && try_out(candidate).is_err()
+        tried <= MAX_TRIES && run_plan(candidate).is_err()
     };
     loop {
-        let size_of = |plan: &Plan| (plan.deeds.len(), plan.processes, plan.sweep, plan.encore);
+        let size_of = |plan: &Plan| (plan.actions.len(), plan.processes, plan.sweep, plan.encore);
         let before = size_of(&best);
-        let mut size = best.deeds.len().max(1);
+        let mut size = best.actions.len().max(1);
         while size > 0 {
             let mut from = 0;
-            while from < best.deeds.len() {
+            while from < best.actions.len() {
                 let mut candidate = best.clone();
-                candidate.deeds.drain(from..(from + size).min(best.deeds.len()));
+                candidate.actions.drain(from..(from + size).min(best.actions.len()));
                 if any_seed(&mut candidate, &mut attempt) {
                     best = candidate;
                 } else {
@@ -48,8 +48,9 @@ pub fn shrink(plan: &Plan) -> Plan {
 }
 
 fn with_one_process(plan: &Plan) -> Plan {
-    let deeds = plan.deeds.iter().filter(|(_, deed)| deed.process().is_none_or(|process| process == 0));
-    Plan { processes: 1, deeds: deeds.cloned().collect(), ..plan.clone() }
+    let actions =
+        plan.actions.iter().filter(|(_, action)| action.process().is_none_or(|process| process == 0));
+    Plan { processes: 1, actions: actions.cloned().collect(), ..plan.clone() }
 }
 
 /// Whether a plan fails with its seed or with one of seven others, and sets that seed. A removed action

@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_engine::{Census, Effect, Event, Now};
+use bellwether_engine::{Effect, EngineStats, Event, Now};
 use bellwether_wire::election::Record;
 use jiff::{SignedDuration, Timestamp};
 use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
@@ -56,11 +56,11 @@ enum ScheduledEvent {
     /// A list or watch request reaches an API server.
     Ask(RequestOrigin, ReadRequest),
     /// A response or watch event reaches the controller.
-    Hear(RequestOrigin, Input),
+    Deliver(RequestOrigin, Input),
     /// A bookmark is due on a watch, by its connection.
     Bookmark(u64),
     /// A write reaches an API server, or its response the controller.
-    Fly(Box<InFlightWrite>, WriteStage),
+    Write(Box<InFlightWrite>, WriteStage),
     Lead(usize, u64, Lead),
     /// The garbage collector runs.
     Collect,
@@ -74,7 +74,7 @@ enum ScheduledEvent {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Number of events.
-    pub happenings: u64,
+    pub events: u64,
     /// Number of writes that API servers applied.
     pub writes: u64,
     /// Simulated milliseconds from the end of all faults until the state is correct.
@@ -84,7 +84,7 @@ pub struct Tally {
 /// The clusters, their faults and the controllers.
 pub(crate) struct World<'p> {
     plan: &'p Plan,
-    chance: SmallRng,
+    rng: SmallRng,
     now: Moment,
     /// The monotonic clock at moment 0. Only differences count, so its real value does not matter.
     begun: Instant,
@@ -105,13 +105,13 @@ pub(crate) struct World<'p> {
     /// Whether a run of the kubelet is scheduled.
     running_pods: bool,
     adopted: Adopted,
-    told: EventCounts,
+    event_counts: EventCounts,
     /// The first violation inside an event that cannot return it.
-    wrong: Option<Violation>,
+    violation: Option<Violation>,
     /// Whether the state was correct once after the last fault. From then on any write is a violation.
     was_right: bool,
     /// When all controllers were restarted, and the census of the leader before that.
-    begun_anew: Option<(Moment, Census)>,
+    begun_anew: Option<(Moment, EngineStats)>,
     tally: Tally,
     /// One line for each event, if requested.
     story: Option<Vec<String>>,
@@ -121,7 +121,7 @@ impl<'p> World<'p> {
     pub(crate) fn new(plan: &'p Plan, tell: bool) -> Self {
         let mut world = Self {
             plan,
-            chance: SmallRng::seed_from_u64(plan.seed ^ 0x5eed),
+            rng: SmallRng::seed_from_u64(plan.seed ^ 0x5eed),
             now: 0,
             begun: Instant::now(),
             clusters: Clusters::default(),
@@ -135,23 +135,24 @@ impl<'p> World<'p> {
             collecting: false,
             running_pods: false,
             adopted: Adopted::default(),
-            told: EventCounts::default(),
-            wrong: None,
+            event_counts: EventCounts::default(),
+            violation: None,
             was_right: false,
             begun_anew: None,
             tally: Tally::default(),
             story: tell.then(Vec::new),
         };
         for process in 0..plan.processes {
-            let at = world.chance.random_range(0..50);
+            let at = world.rng.random_range(0..50);
             world.schedule(at, ScheduledEvent::Start(process));
         }
-        for (number, (moment, _)) in plan.deeds.iter().enumerate() {
+        for (number, (moment, _)) in plan.actions.iter().enumerate() {
             world.schedule(*moment, ScheduledEvent::Planned(number));
         }
-        let end = plan.deeds.last().map_or(0, |(moment, _)| *moment);
-        let lasts = plan.deeds.iter().map(|(moment, deed)| moment + deed.lasts()).max().unwrap_or_default();
-        let calm = world.chance.random_range(0..3_000);
+        let end = plan.actions.last().map_or(0, |(moment, _)| *moment);
+        let lasts =
+            plan.actions.iter().map(|(moment, action)| moment + action.lasts()).max().unwrap_or_default();
+        let calm = world.rng.random_range(0..3_000);
         world.schedule(end.max(lasts) + calm, ScheduledEvent::Calm);
         world
     }
@@ -171,7 +172,7 @@ impl<'p> World<'p> {
             && process.election.as_ref().is_none_or(|election| election.leads_until().is_some_and(leads))
     }
 
-    fn happen(&mut self, number: u64, event: ScheduledEvent) -> Result<(), Violation> {
+    fn handle(&mut self, number: u64, event: ScheduledEvent) -> Result<(), Violation> {
         if let Some((process, epoch)) = event.recipient() {
             let process = &self.processes[process];
             if process.epoch != epoch || !process.alive {
@@ -186,16 +187,16 @@ impl<'p> World<'p> {
             }
         }
         match event {
-            ScheduledEvent::Planned(number) => self.deed(Site::Hub, &self.plan.deeds[number].1),
+            ScheduledEvent::Planned(number) => self.action(Site::Hub, &self.plan.actions[number].1),
             ScheduledEvent::Calm => self.calm(),
             ScheduledEvent::Start(process) => self.start(process),
             ScheduledEvent::Step(process, _) => return self.step(process),
             ScheduledEvent::Wake(process, _) => return self.wake(process),
             ScheduledEvent::Kinds(process, _, site) => self.learn_kinds(process, site),
             ScheduledEvent::Ask(origin, request) => self.ask(origin, request),
-            ScheduledEvent::Hear(origin, input) => self.hear(origin, input),
+            ScheduledEvent::Deliver(origin, input) => self.deliver(origin, input),
             ScheduledEvent::Bookmark(connection) => self.bookmark(connection),
-            ScheduledEvent::Fly(write, stage) => return self.fly(write, stage),
+            ScheduledEvent::Write(write, stage) => return self.advance_write(write, stage),
             ScheduledEvent::Lead(process, epoch, lead) => self.lead(process, epoch, lead),
             ScheduledEvent::Collect => self.collect(),
             ScheduledEvent::RunPods => self.run_pods(),
@@ -220,11 +221,11 @@ impl<'p> World<'p> {
 
     /// A random latency in milliseconds, mostly short.
     fn latency(&mut self) -> Moment {
-        match self.chance.random_range(0..20) {
+        match self.rng.random_range(0..20) {
             0..6 => 0,
-            6..16 => self.chance.random_range(1..15),
-            16..19 => self.chance.random_range(15..200),
-            _ => self.chance.random_range(200..1_500),
+            6..16 => self.rng.random_range(1..15),
+            16..19 => self.rng.random_range(15..200),
+            _ => self.rng.random_range(200..1_500),
         }
     }
 
@@ -261,10 +262,10 @@ impl<'p> World<'p> {
     /// The engine takes events from its inbox: nearly all, or only a few.
     fn step(&mut self, process: usize) -> Result<(), Violation> {
         self.processes[process].steps = false;
-        let most = if self.chance.random_bool(0.7) { 1024 } else { self.chance.random_range(1..4) };
+        let most = if self.rng.random_bool(0.7) { 1024 } else { self.rng.random_range(1..4) };
         let events = self.processes[process].take(most);
         if let Some(feed) = self.processes[process].feeds.values().find(|feed| feed.view.old_list.is_some()) {
-            let kind = feed.follower.kind();
+            let kind = feed.reflector.kind();
             return Err(Violation::new(format!("controller {process} accepted a stale list of {kind}")));
         }
         let now = self.clock(process);
@@ -290,11 +291,11 @@ impl<'p> World<'p> {
                         let violation = Violation::new(format!(
                             "{kind} is followed in {cluster:?}, which does not exist"
                         ));
-                        self.wrong = self.wrong.take().or(Some(violation));
+                        self.violation = self.violation.take().or(Some(violation));
                         continue;
                     };
                     self.close(process, feed);
-                    let seed = self.chance.random();
+                    let seed = self.rng.random();
                     self.processes[process].follow(feed, (site, &kind), &lens, seed);
                     self.advance(process, feed);
                 }
@@ -304,7 +305,7 @@ impl<'p> World<'p> {
                     if left.is_none_or(|left| left.site.cluster() != cluster) {
                         let violation =
                             Violation::new(format!("a feed in {cluster:?} is left that does not exist"));
-                        self.wrong = self.wrong.take().or(Some(violation));
+                        self.violation = self.violation.take().or(Some(violation));
                     }
                 }
                 Effect::Record(transition) => {
@@ -314,15 +315,15 @@ impl<'p> World<'p> {
                     });
                     if self.leads(process) {
                         let life = (process, self.processes[process].epoch);
-                        let noted = self.told.note(life, &transition, &self.clusters.hub.store);
-                        self.wrong = self.wrong.take().or(noted.err());
+                        let noted = self.event_counts.note(life, &transition, &self.clusters.hub.store);
+                        self.violation = self.violation.take().or(noted.err());
                     }
                 }
                 Effect::Changed(kind, name) => {
                     self.processes[process].has_events = true;
                     self.processes[process].answers.changed(kind, name);
                 }
-                Effect::Warn(_) | Effect::Want(..) | Effect::Wake(_) => {}
+                Effect::Warn(_) | Effect::EnqueueWrite(..) | Effect::Wake(_) => {}
             }
         }
     }
@@ -375,12 +376,12 @@ impl<'p> World<'p> {
         if site == Site::Hub && before.0 != after.0 {
             if !self.collecting {
                 self.collecting = true;
-                let at = self.now + self.chance.random_range(20..800);
+                let at = self.now + self.rng.random_range(20..800);
                 self.schedule(at, ScheduledEvent::Collect);
             }
             if !self.running_pods {
                 self.running_pods = true;
-                let at = self.now + self.chance.random_range(20..800);
+                let at = self.now + self.rng.random_range(20..800);
                 self.schedule(at, ScheduledEvent::RunPods);
             }
         }
@@ -400,7 +401,7 @@ impl ScheduledEvent {
     fn is_background(&self) -> bool {
         match self {
             Self::Wake(..) | Self::Bookmark(_) | Self::Lead(..) => true,
-            Self::Hear(_, input) => input.is_background(),
+            Self::Deliver(_, input) => input.is_background(),
             _ => false,
         }
     }
@@ -411,8 +412,8 @@ impl ScheduledEvent {
             Self::Step(process, epoch) | Self::Wake(process, epoch) | Self::Kinds(process, epoch, _) => {
                 Some((*process, *epoch))
             }
-            Self::Hear(origin, _) => Some((origin.process, origin.epoch)),
-            Self::Lead(process, epoch, lead) => lead.is_at_home().then_some((*process, *epoch)),
+            Self::Deliver(origin, _) => Some((origin.process, origin.epoch)),
+            Self::Lead(process, epoch, lead) => lead.is_in_controller().then_some((*process, *epoch)),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::cast::Kind;
+use crate::objects::Kind;
 
 /// The allowed delay without a fault, on a busy machine.
 const NORMAL_DELAY: Duration = Duration::from_secs(5);

@@ -14,18 +14,18 @@ use tokio::{sync::Semaphore, time::sleep};
 
 use crate::{
     alarm::Alarms,
-    cast::Kind,
+    environment::Environment,
     fault_windows::{FaultScope, FaultWindows},
+    objects::Kind,
+    observer::Observer,
     replica::Replica,
-    stage::Stage,
-    witness::Witness,
 };
 
 const MAX_ACTIVE: usize = 3;
 
 pub(crate) struct Faults {
-    stage: Arc<Stage>,
-    witness: Witness,
+    environment: Arc<Environment>,
+    observer: Observer,
     windows: FaultWindows,
     alarms: Alarms,
     rngs: [StdRng; 4],
@@ -34,8 +34,8 @@ pub(crate) struct Faults {
 }
 
 struct FaultContext<'a> {
-    stage: &'a Stage,
-    witness: &'a Witness,
+    environment: &'a Environment,
+    observer: &'a Observer,
     windows: &'a FaultWindows,
     alarms: &'a Alarms,
     until: Instant,
@@ -46,15 +46,15 @@ struct FaultContext<'a> {
 
 impl Faults {
     pub(crate) fn new(
-        stage: &Arc<Stage>,
-        witness: &Witness,
+        environment: &Arc<Environment>,
+        observer: &Observer,
         windows: &FaultWindows,
         alarms: &Alarms,
         seed: u64,
     ) -> Self {
         Self {
-            stage: Arc::clone(stage),
-            witness: witness.clone(),
+            environment: Arc::clone(environment),
+            observer: observer.clone(),
             windows: windows.clone(),
             alarms: alarms.clone(),
             rngs: [1, 2, 3, 4]
@@ -71,8 +71,8 @@ impl Faults {
     /// controller is neither killed nor stopped.
     pub(crate) async fn run(&mut self, until: Instant, spares: bool) -> Result<Vec<String>> {
         let context = FaultContext {
-            stage: &self.stage,
-            witness: &self.witness,
+            environment: &self.environment,
+            observer: &self.observer,
             windows: &self.windows,
             alarms: &self.alarms,
             until,
@@ -80,7 +80,7 @@ impl Faults {
             slots: Semaphore::new(MAX_ACTIVE),
         };
         let [first, second, third, fourth] = &mut self.rngs;
-        let [a, b] = self.stage.replicas();
+        let [a, b] = self.environment.replicas();
         let (a, b, processes, plane) = tokio::join!(
             context.traffic(a, first),
             context.traffic(b, second),
@@ -116,7 +116,7 @@ impl FaultContext<'_> {
             let (requests, kind, target) = any_requests(random);
             let past = Duration::from_secs(random.random_range(2..10));
             let revision = self
-                .witness
+                .observer
                 .revision_at(Instant::now().checked_sub(past).context("the clock starts too late")?);
             let (name, fault) = match target {
                 Target::Reads => any_of_reads(revision, random),
@@ -148,7 +148,7 @@ impl FaultContext<'_> {
         let mut broken = Vec::new();
         while self.pause(random, 20.0).await {
             let _slot = self.slots.acquire().await?;
-            let replicas = self.stage.replicas();
+            let replicas = self.environment.replicas();
             let mortal = if self.spares { &replicas[..1] } else { &replicas[..] };
             let mut replica = mortal.choose(random).context("no controller")?;
             let name = match random.random_range(0..10) {
@@ -197,19 +197,19 @@ impl FaultContext<'_> {
             let name = match random.random_range(0..10) {
                 0..3 => {
                     let window = self.windows.begin(all);
-                    self.stage.kill(Part::ApiServer, away).await?;
+                    self.environment.kill(Part::ApiServer, away).await?;
                     window.end();
                     "API server killed"
                 }
                 3..5 => {
                     let window = self.windows.begin(all);
-                    self.stage.kill(Part::Etcd, away).await?;
+                    self.environment.kill(Part::Etcd, away).await?;
                     window.end();
                     "etcd killed"
                 }
                 5 => {
                     let window = self.windows.begin(all);
-                    self.stage.freeze(Part::ApiServer, away).await?;
+                    self.environment.freeze(Part::ApiServer, away).await?;
                     window.end();
                     "API server frozen"
                 }
@@ -217,18 +217,18 @@ impl FaultContext<'_> {
                     let afterwards = Duration::from_secs(20);
                     let kind = Some(Kind::Widget);
                     let window = self.windows.begin(FaultScope { kind, afterwards, ..all });
-                    self.witness.widgets_removed(true);
-                    self.stage.remove_widgets(away).await?;
+                    self.observer.widgets_removed(true);
+                    self.environment.remove_widgets(away).await?;
                     window.end();
                     sleep(Duration::from_secs(2)).await;
-                    self.witness.widgets_removed(false);
+                    self.observer.widgets_removed(false);
                     "kind removed"
                 }
                 _ => {
                     let kind = *Kind::ALL.choose(random).context("no kind")?;
                     let afterwards = Duration::from_secs(40);
                     let window = self.windows.begin(FaultScope { kind: Some(kind), afterwards, ..all });
-                    self.stage.revoke_rights(kind, 2 * away).await?;
+                    self.environment.revoke_rights(kind, 2 * away).await?;
                     window.end();
                     "rights removed"
                 }

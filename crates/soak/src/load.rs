@@ -21,10 +21,10 @@ use tokio::{
 };
 
 use crate::{
-    cast::{self, APPLICATION, APPLICATIONS, ApiResource, DesiredObject, HEALTH_RULE, Kind, NAMESPACES},
+    environment::Environment,
+    objects::{self, APPLICATION, APPLICATIONS, ApiResource, DesiredObject, HEALTH_RULE, Kind, NAMESPACES},
+    observer::Observer,
     rules,
-    stage::Stage,
-    witness::Witness,
 };
 
 /// Changes in a second.
@@ -39,8 +39,8 @@ const MERGE: &str = "application/merge-patch+json";
 /// Acts as all users, and as the controllers of their objects.
 #[derive(Clone)]
 pub(crate) struct Load {
-    stage: Arc<Stage>,
-    witness: Witness,
+    environment: Arc<Environment>,
+    observer: Observer,
     made: Arc<AtomicUsize>,
 }
 
@@ -79,8 +79,8 @@ const ACTIONS: [(Action, u32); 13] = [
 ];
 
 impl Load {
-    pub(crate) fn new(stage: &Arc<Stage>, witness: &Witness) -> Self {
-        Self { stage: Arc::clone(stage), witness: witness.clone(), made: Arc::default() }
+    pub(crate) fn new(environment: &Arc<Environment>, observer: &Observer) -> Self {
+        Self { environment: Arc::clone(environment), observer: observer.clone(), made: Arc::default() }
     }
 
     /// How many changes the API server has accepted so far.
@@ -90,10 +90,10 @@ impl Load {
 
     /// Creates the initial objects.
     pub(crate) async fn begin(&self, random: &mut StdRng) -> Result<()> {
-        let client = self.stage.client();
+        let client = self.environment.client();
         for namespace in NAMESPACES {
             for number in 0..APPLICATIONS {
-                post(client, &APPLICATION.within(namespace), &cast::application(number, random)).await?;
+                post(client, &APPLICATION.within(namespace), &objects::application(number, random)).await?;
             }
             for _ in 0..110 {
                 self.create(Kind::any(random), namespace, random).await;
@@ -144,8 +144,11 @@ impl Load {
             Action::RemoveFinalizer => self.remove_finalizers(random).await,
             Action::CreateApplication => {
                 let namespace = NAMESPACES.choose(random)?;
-                let application = cast::application(random.random_range(0..APPLICATIONS), random);
-                post(self.stage.client(), &APPLICATION.within(namespace), &application).await.ok().map(drop)
+                let application = objects::application(random.random_range(0..APPLICATIONS), random);
+                post(self.environment.client(), &APPLICATION.within(namespace), &application)
+                    .await
+                    .ok()
+                    .map(drop)
             }
             Action::EditApplication | Action::DeleteApplication | Action::AddCondition => {
                 self.act_on_application(action, random).await
@@ -156,9 +159,10 @@ impl Load {
 
     async fn create(&self, kind: Kind, namespace: &str, random: &mut StdRng) -> Option<()> {
         let name = kind.any_name(random);
-        let anchor = self.stage.anchor(namespace);
+        let anchor = self.environment.anchor(namespace);
         let object = DesiredObject::any(random).whole(kind, &name, anchor, random.random_bool(0.15));
-        let made = post(self.stage.client(), &kind.api_resource().within(namespace), &object).await.ok()?;
+        let made =
+            post(self.environment.client(), &kind.api_resource().within(namespace), &object).await.ok()?;
         if random.random_bool(0.9) {
             self.report(kind, namespace, &made, random).await;
         }
@@ -170,18 +174,18 @@ impl Load {
             Action::ReportStatus => *[Kind::Deployment, Kind::Widget].choose(random)?,
             _ => Kind::any(random),
         };
-        let member = self.witness.any_member(kind, random)?;
+        let member = self.observer.any_member(kind, random)?;
         let NamespacedName { namespace, name } = &member.name;
-        let (resource, client) = (kind.api_resource(), self.stage.client());
+        let (resource, client) = (kind.api_resource(), self.environment.client());
         let path = path(resource, &member.name);
         match action {
             Action::ReportStatus => {
-                let status = cast::status(kind, &member.value, random);
+                let status = objects::status(kind, &member.value, random);
                 patch(client, &format!("{path}/status"), MERGE, &json!({ "status": status })).await.ok()?;
             }
             Action::Noise | Action::Edit => {
                 let change = match action {
-                    Action::Noise => cast::noise(random),
+                    Action::Noise => objects::noise(random),
                     _ => DesiredObject::any(random).patch(kind, name),
                 };
                 let changed = patch(client, &path, MERGE, &change).await.ok()?;
@@ -191,7 +195,7 @@ impl Load {
             }
             Action::Replace => {
                 let mut object =
-                    DesiredObject::any(random).whole(kind, name, self.stage.anchor(namespace), false);
+                    DesiredObject::any(random).whole(kind, name, self.environment.anchor(namespace), false);
                 // A PUT of a custom resource requires the resourceVersion.
                 let current = get(client, &path).await.ok()?;
                 object["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"].clone();
@@ -203,7 +207,7 @@ impl Load {
             _ => {
                 self.delete(&path, member.uid(), None).await?;
                 if matches!(action, Action::Recreate) {
-                    let anchor = self.stage.anchor(namespace);
+                    let anchor = self.environment.anchor(namespace);
                     let object = DesiredObject::any(random).whole(kind, name, anchor, false);
                     let made = post(client, &resource.within(namespace), &object).await.ok()?;
                     self.report(kind, namespace, &made, random).await;
@@ -216,19 +220,19 @@ impl Load {
     /// Writes a status, as the controller of the object would.
     async fn report(&self, kind: Kind, namespace: &str, object: &Json, random: &mut StdRng) {
         let (Some(name), true) = (object["metadata"]["name"].as_str(), kind.has_status()) else { return };
-        let status = cast::status(kind, object, random);
+        let status = objects::status(kind, object, random);
         let path = format!("{}/{name}/status", kind.api_resource().within(namespace));
-        let _ = patch(self.stage.client(), &path, MERGE, &json!({ "status": status })).await;
+        let _ = patch(self.environment.client(), &path, MERGE, &json!({ "status": status })).await;
     }
 
     /// Removes the finalizers of an object that is being deleted, if one of 20 random objects is.
     async fn remove_finalizers(&self, random: &mut StdRng) -> Option<()> {
         for _ in 0..20 {
             let kind = *[Kind::ConfigMap, Kind::Deployment].choose(random)?;
-            let member = self.witness.any_member(kind, random)?;
+            let member = self.observer.any_member(kind, random)?;
             if member.is_deleting() {
                 let path = path(kind.api_resource(), &member.name);
-                return patch(self.stage.client(), &path, MERGE, &cast::remove_finalizers())
+                return patch(self.environment.client(), &path, MERGE, &objects::remove_finalizers())
                     .await
                     .ok()
                     .map(drop);
@@ -238,15 +242,15 @@ impl Load {
     }
 
     async fn act_on_application(&self, action: Action, random: &mut StdRng) -> Option<()> {
-        let app = self.witness.any_application(random)?;
+        let app = self.observer.any_application(random)?;
         let NamespacedName { namespace, name } = &app.name;
-        let (client, path) = (self.stage.client(), path(APPLICATION, &app.name));
+        let (client, path) = (self.environment.client(), path(APPLICATION, &app.name));
         match action {
             Action::EditApplication if random.random_bool(0.2) => {
-                patch(client, &path, MERGE, &cast::noise(random)).await.ok().map(drop)
+                patch(client, &path, MERGE, &objects::noise(random)).await.ok().map(drop)
             }
             Action::EditApplication => {
-                let spec = cast::spec(random);
+                let spec = objects::spec(random);
                 let fields = spec.as_object()?.iter();
                 let change: Vec<_> = fields
                     .map(|(field, value)| json!({ "op": "add", "path": format!("/spec/{field}"), "value": value }))
@@ -270,7 +274,7 @@ impl Load {
                 self.delete(&path, app.uid(), Some(policy)).await?;
                 if random.random_bool(0.5) {
                     let number = name.rsplit('-').next()?.parse().ok()?;
-                    let again = cast::application(number, random);
+                    let again = objects::application(number, random);
                     let _ = post(client, &APPLICATION.within(namespace), &again).await;
                 }
                 Some(())
@@ -279,7 +283,7 @@ impl Load {
     }
 
     async fn change_rule(&self, random: &mut StdRng) -> Option<()> {
-        let client = self.stage.client();
+        let client = self.environment.client();
         let path = format!("{}/{}", HEALTH_RULE.path(), rules::NAME);
         let choice = random.random_range(0..rules::CHOICES);
         if choice == 0 {
@@ -291,13 +295,13 @@ impl Load {
 
     /// Deletes the object with this uid.
     async fn delete(&self, path: &str, uid: &str, policy: Option<&str>) -> Option<()> {
-        self.witness.condemn(uid);
+        self.observer.condemn(uid);
         let mut options = json!({ "preconditions": { "uid": uid } });
         if let Some(policy) = policy {
             options["propagationPolicy"] = json!(policy);
         }
         let request = Request::delete(path).header("content-type", "application/json");
-        send(self.stage.client(), request, Some(&options)).await.ok().map(drop)
+        send(self.environment.client(), request, Some(&options)).await.ok().map(drop)
     }
 }
 

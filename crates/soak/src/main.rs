@@ -3,29 +3,29 @@
 //! Arguments: the controller's binary, the duration in minutes, the seed, and the directory for the logs of
 //! the controllers (written only after an error).
 //!
-//! - Load and faults: `cast` defines the objects, `rules` the HealthRules, and `load` changes them. `stage` is
+//! - Load and faults: `objects` defines the objects, `rules` the HealthRules, and `load` changes them. `environment` is
 //!   the control plane, `replica` one controller, and `faults` injects faults.
 //! - Expected statuses: the oracle of the simulation computes them from the objects in the cluster.
-//! - Checks: `watch` and `witness` observe all changes and record them in the `chronicle`. `judge` compares each
+//! - Checks: `watch` and `observer` observe all changes and record them in the `history`. `status_checks` compares each
 //!   published status, as a `statement` for each kind, with the states that the controller may have seen;
-//!   `fault_windows` says how stale those may be. `verdict` checks everything after the faults are lifted.
+//!   `fault_windows` says how stale those may be. `final_check` checks everything after the faults are lifted.
 //! - Output: `alarm` prints errors at once, `report` prints the table at the end.
 
 mod alarm;
-mod cast;
-mod chronicle;
+mod environment;
 mod fault_windows;
 mod faults;
-mod judge;
+mod final_check;
+mod history;
 mod load;
+mod objects;
+mod observer;
 mod replica;
 mod report;
 mod rules;
-mod stage;
 mod statement;
-mod verdict;
+mod status_checks;
 mod watch;
-mod witness;
 
 use std::{
     cell::Cell,
@@ -47,14 +47,14 @@ use tokio::{
 
 use crate::{
     alarm::{Alarms, log},
+    environment::Environment,
     fault_windows::FaultWindows,
     faults::Faults,
-    judge::{CheckCounts, check_statuses},
+    final_check::settle,
     load::Load,
+    observer::Observer,
     report::{Check, Report},
-    stage::Stage,
-    verdict::settle,
-    witness::Witness,
+    status_checks::{CheckCounts, check_statuses},
 };
 
 /// Seconds of load and faults before each check.
@@ -77,13 +77,13 @@ async fn main() -> Result<ExitCode> {
 
     let alarms = Alarms::default();
     log(&format!("starting the control plane, seed {seed}"));
-    let stage = Arc::new(Stage::set_up(&program).await?);
-    // The witness and its readers share this thread: the oracle's objects are not Send. Proxies use the other
+    let environment = Arc::new(Environment::set_up(&program).await?);
+    // The observer and its readers share this thread: the oracle's objects are not Send. Proxies use the other
     // threads.
-    let soak = Box::pin(soak(&stage, &alarms, Duration::from_secs(60 * minutes), seed));
+    let soak = Box::pin(soak(&environment, &alarms, Duration::from_secs(60 * minutes), seed));
     let report = LocalSet::new().run_until(soak).await;
     if report.is_err() || alarms.count() > 0 {
-        stage.save_logs(&logs)?;
+        environment.save_logs(&logs)?;
         log(&format!("logs of the controllers: {}", logs.display()));
     }
     let report = report?;
@@ -91,14 +91,14 @@ async fn main() -> Result<ExitCode> {
     Ok(if report.wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) -> Result<Report> {
+async fn soak(environment: &Arc<Environment>, alarms: &Alarms, time: Duration, seed: u64) -> Result<Report> {
     let windows = FaultWindows::default();
     // Aborts the tasks when it is dropped.
     let mut tasks = JoinSet::new();
-    let witness = Witness::begin(stage.client(), alarms, &mut tasks);
+    let observer = Observer::begin(environment.client(), alarms, &mut tasks);
     let checked = Rc::new(Cell::new(CheckCounts::default()));
-    tasks.spawn_local(check_statuses(witness.clone(), windows.clone(), alarms.clone(), Rc::clone(&checked)));
-    let (supervised, supervisor_alarms) = (Arc::clone(stage), alarms.clone());
+    tasks.spawn_local(check_statuses(observer.clone(), windows.clone(), alarms.clone(), Rc::clone(&checked)));
+    let (supervised, supervisor_alarms) = (Arc::clone(environment), alarms.clone());
     tasks.spawn(async move {
         loop {
             if let Err(error) = supervised.supervise(&supervisor_alarms) {
@@ -109,8 +109,8 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
     });
 
     let mut random = StdRng::seed_from_u64(seed);
-    let load = Load::new(stage, &witness);
-    let mut faults = Faults::new(stage, &witness, &windows, alarms, seed);
+    let load = Load::new(environment, &observer);
+    let mut faults = Faults::new(environment, &observer, &windows, alarms, seed);
     load.begin(&mut random).await?;
     // After the setup, however long it took: a run without faults would check nothing.
     let begun = Instant::now();
@@ -120,20 +120,20 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
         // Memory over a long time is visible only in a controller that is not restarted.
         let spares = begun.elapsed() > time / 2;
         let broken = load.during(faults.run(until, spares), &mut random).await?;
-        stage.recover().await?;
-        let right = settle(stage, alarms).await?;
+        environment.recover().await?;
+        let right = settle(environment, alarms).await?;
         if right.is_some() {
             windows.close_all();
         }
         checks.push(Check { right });
-        let (members, applications) = witness.census();
+        let (members, applications) = observer.object_counts();
         let outcome = right
             .map_or("not converged".to_owned(), |time| format!("converged in {:.1} s", time.as_secs_f64()));
         log(&format!(
             "{} {outcome}: {members} objects, {applications} Applications, {} changes, {} statuses, {} errors; {}",
             alarms.clock(),
             load.made(),
-            witness.publications(),
+            observer.publications(),
             alarms.count(),
             broken.join(", ")
         ));
@@ -146,12 +146,12 @@ async fn soak(stage: &Arc<Stage>, alarms: &Alarms, time: Duration, seed: u64) ->
         changes: load.made(),
         faults: faults.count().clone(),
         checks,
-        publications: witness.publications(),
+        publications: observer.publications(),
         checked: checked.get(),
-        writes: stage.writes(),
-        lists: stage.lists(),
-        runs: stage.runs(),
-        failed_starts: stage.failed_starts(),
+        writes: environment.writes(),
+        lists: environment.lists(),
+        runs: environment.runs(),
+        failed_starts: environment.failed_starts(),
         wrong: alarms.all(),
     })
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use anyhow::Result;
 
-use crate::{judge::CheckCounts, replica::Run};
+use crate::{replica::Run, status_checks::CheckCounts};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -56,7 +56,7 @@ impl Report {
         }
         row(self.publications.to_string(), "", "statuses published")?;
         row(self.checked.statuses.to_string(), "", "  checked")?;
-        row(self.checked.skipped.to_string(), "", "  skipped, because the witness had missed changes")?;
+        row(self.checked.skipped.to_string(), "", "  skipped, because the observer had missed changes")?;
         row(self.checks.len().to_string(), "", "checks without load and faults")?;
         let mut times: Vec<_> = self.checks.iter().filter_map(|check| check.right).collect();
         times.sort();

@@ -3,7 +3,7 @@
 use bellwether_api::State;
 use serde_json::{Value as Json, json};
 
-use crate::cast::{GROUP, Kind};
+use crate::objects::{GROUP, Kind};
 
 /// The name of the HealthRule.
 pub(crate) const NAME: &str = "widgets";

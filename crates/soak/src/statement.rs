@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bellwether_api::{Application, ApplicationStatus, State};
 use bellwether_simulation::oracle::{Oracle, Totals};
 
-use crate::cast::Kind;
+use crate::objects::Kind;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Statement {
@@ -42,7 +42,7 @@ impl From<Totals> for Statement {
 
 /// The kinds in the spec of an Application.
 pub(crate) fn kinds(app: &Application) -> Vec<Kind> {
-    let kinds = Oracle::wishes(&app.spec).into_keys();
+    let kinds = Oracle::kinds_of_spec(&app.spec).into_keys();
     kinds.filter_map(|kind| Kind::find(&kind.group, &kind.kind)).collect()
 }
 

@@ -10,10 +10,10 @@ use kube::Client;
 use serde_json::Value as Json;
 use tokio::time::{sleep, timeout};
 
-use crate::{cast::ApiResource, chronicle::Revision};
+use crate::{history::Revision, objects::ApiResource};
 
 /// The timeout of a list, and of the start of a watch.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The pause before a retry.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -69,7 +69,7 @@ pub(crate) async fn list(
     resource: ApiResource,
 ) -> Result<Option<(Revision, Vec<Rc<Object>>)>> {
     let request = Request::get(resource.path()).body(Vec::new())?;
-    let mut answer: Json = match timeout(PATIENCE, client.request(request)).await? {
+    let mut answer: Json = match timeout(TIMEOUT, client.request(request)).await? {
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
         answer => answer?,
     };
@@ -100,7 +100,7 @@ async fn watch(
         resource.path()
     );
     let request = Request::get(path).body(Vec::new())?;
-    let mut lines = match timeout(PATIENCE, client.request_stream(request)).await {
+    let mut lines = match timeout(TIMEOUT, client.request_stream(request)).await {
         Ok(Ok(stream)) => stream.lines(),
         Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 410) => {
             return Ok(WatchEnd::Expired);

@@ -13,7 +13,7 @@ use terminal_size::terminal_size_of;
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
     /// Whether to write colors. Respects `NO_COLOR`, `CLICOLOR` and `CLICOLOR_FORCE`.
-    pub colours: bool,
+    pub color: bool,
     /// The number of columns. `None` for files and pipes, where lines may have any length.
     pub width: Option<usize>,
 }
@@ -22,7 +22,7 @@ impl Screen {
     pub fn of_stdout() -> Self {
         let stdout = stdout();
         Self {
-            colours: AutoStream::choice(&stdout) != ColorChoice::Never,
+            color: AutoStream::choice(&stdout) != ColorChoice::Never,
             width: stdout
                 .is_terminal()
                 .then(|| terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0)))
@@ -43,7 +43,7 @@ impl Screen {
 
     /// The text in this style, if colors are on.
     pub fn paint(self, text: &str, style: Style) -> Cow<'_, str> {
-        if self.colours && !style.is_plain() {
+        if self.color && !style.is_plain() {
             Cow::Owned(format!("{style}{text}{style:#}"))
         } else {
             Cow::Borrowed(text)

@@ -41,10 +41,10 @@ impl From<String> for Cell {
 const LEAST: usize = 20;
 
 /// A column wider than this holds names, and shrinks if the screen is too narrow.
-const LONGEST_WORD: usize = 14;
+const MAX_WORD_WIDTH: usize = 14;
 
 /// The minimum width of a column of names.
-const LEAST_OF_NAMES: usize = 12;
+const MIN_NAME_WIDTH: usize = 12;
 
 /// The number of spaces between columns.
 const GAP: usize = 2;
@@ -100,9 +100,9 @@ fn make_room(widths: &mut [usize], screen: usize) {
     let Some((last, others)) = widths.split_last_mut() else { return };
     let used: usize = others.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();
     let mut lacking = (used + LEAST.min(*last)).saturating_sub(screen);
-    let mut names: Vec<_> = others.iter_mut().filter(|width| **width > LONGEST_WORD).collect();
+    let mut names: Vec<_> = others.iter_mut().filter(|width| **width > MAX_WORD_WIDTH).collect();
     while lacking > 0
-        && let Some(widest) = names.iter_mut().max().filter(|width| ***width > LEAST_OF_NAMES)
+        && let Some(widest) = names.iter_mut().max().filter(|width| ***width > MIN_NAME_WIDTH)
     {
         **widest -= 1;
         lacking -= 1;
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_lines_have_no_trailing_spaces() {
-        let text = table().print(Screen { colours: false, width: None });
+        let text = table().print(Screen { color: false, width: None });
         assert_eq!(
             text,
             "NAME       STATE   WHY\n\
@@ -165,15 +165,15 @@ mod tests {
     fn an_empty_column_is_omitted() {
         let mut table = Table::new(vec!["NAME", "STATE", "WHY"]);
         table.push(vec!["web".to_owned().into(), Cell::default(), "because".to_owned().into()], Vec::new());
-        let text = table.print(Screen { colours: false, width: None });
+        let text = table.print(Screen { color: false, width: None });
         assert_eq!(text, "NAME  WHY\nweb   because\n");
     }
 
     #[test]
     fn the_last_column_is_truncated_to_the_screen() {
-        let text = table().print(Screen { colours: false, width: Some(45) });
+        let text = table().print(Screen { color: false, width: Some(45) });
         assert_eq!(text.lines().nth(1), Some("寸法       Failed  a sentence that is longer…"));
-        let text = table().print(Screen { colours: false, width: Some(5) });
+        let text = table().print(Screen { color: false, width: Some(5) });
         assert_eq!(
             text.lines().nth(1),
             Some("寸法       Failed  a sentence that is…"),
@@ -187,17 +187,17 @@ mod tests {
         let name = format!("{}-x2k", "a".repeat(249));
         let cells = ["shop", &name, "◐ InProgress", "1 of 3 replicas is ready"];
         table.push(cells.map(|text| text.to_owned().into()).into(), Vec::new());
-        let text = table.print(Screen { colours: false, width: Some(60) });
+        let text = table.print(Screen { color: false, width: Some(60) });
         assert_eq!(text.lines().nth(1), Some("shop       aaaaaa…aa-x2k  ◐ InProgress  1 of 3 replicas is…"));
         assert!(
-            table.print(Screen { colours: false, width: None }).contains(&name),
+            table.print(Screen { color: false, width: None }).contains(&name),
             "a pipe has no width limit"
         );
     }
 
     #[test]
     fn colors_do_not_count_as_columns() {
-        let text = table().print(Screen { colours: true, width: None });
+        let text = table().print(Screen { color: true, width: None });
         assert!(text.contains("寸法       \u{1b}[31mFailed\u{1b}[0m  a sentence"), "{text:?}");
     }
 }

@@ -44,29 +44,29 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// The maximum width of a message with several items, in columns.
-const MOST_ITEMS: usize = 200;
+const MAX_ITEMS: usize = 200;
 
 /// The first items of a message with many: `a is late; b is late; and more`. The number of the rest is
 /// unknown, because items may contain semicolons.
 pub fn first_items(message: &str) -> Cow<'_, str> {
-    if columns(message) <= MOST_ITEMS {
+    if columns(message) <= MAX_ITEMS {
         return Cow::Borrowed(message);
     }
     let ends = || message.match_indices("; ").map(|(end, _)| &message[..end]);
     // The first item is never truncated.
-    match ends().take_while(|shown| columns(shown) <= MOST_ITEMS).last().or_else(|| ends().next()) {
+    match ends().take_while(|shown| columns(shown) <= MAX_ITEMS).last().or_else(|| ends().next()) {
         Some(shown) => Cow::Owned(format!("{shown}; and more")),
         None => Cow::Borrowed(message),
     }
 }
 
 /// The maximum number of notes of one type.
-const MOST_NOTES: usize = 5;
+const MAX_NOTES: usize = 5;
 
 /// The first notes, and a last one with the number of the rest.
 pub fn first_few(mut notes: Vec<String>) -> Vec<String> {
-    let more = notes.len().saturating_sub(MOST_NOTES);
-    notes.truncate(MOST_NOTES);
+    let more = notes.len().saturating_sub(MAX_NOTES);
+    notes.truncate(MAX_NOTES);
     notes.extend((more > 0).then(|| format!("and {more} more like these")));
     notes
 }

@@ -100,7 +100,7 @@ impl Binary {
     /// Returns the path of the file. Builds it if it does not exist yet: that takes minutes, and progress
     /// goes to standard error.
     pub fn find(self) -> Result<PathBuf> {
-        Sources::from_environment()?.find(self)
+        ClusterSources::from_environment()?.find(self)
     }
 
     pub(crate) fn module(self) -> &'static Module {
@@ -112,13 +112,13 @@ impl Binary {
     }
 }
 
-struct Sources {
+struct ClusterSources {
     assets: Option<PathBuf>,
     cache: PathBuf,
     go: OsString,
 }
 
-impl Sources {
+impl ClusterSources {
     fn from_environment() -> Result<Self> {
         let assets = env::var_os(ASSETS_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         // Tests run in different directories, so a relative path would be ambiguous.
@@ -206,8 +206,8 @@ fn user_cache_directory() -> Result<PathBuf> {
 mod tests {
     use super::*;
 
-    fn nowhere(directory: &Path) -> Sources {
-        Sources { assets: None, cache: directory.join("cache"), go: "go-is-not-installed".into() }
+    fn nowhere(directory: &Path) -> ClusterSources {
+        ClusterSources { assets: None, cache: directory.join("cache"), go: "go-is-not-installed".into() }
     }
 
     #[test]
@@ -215,14 +215,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let asset = directory.path().join("etcd");
         fs::write(&asset, "").unwrap();
-        let sources = Sources { assets: Some(directory.path().into()), ..nowhere(directory.path()) };
+        let sources = ClusterSources { assets: Some(directory.path().into()), ..nowhere(directory.path()) };
         assert_eq!(sources.find(Binary::Etcd).unwrap(), asset);
     }
 
     #[test]
     fn the_cache_has_what_the_assets_do_not() {
         let directory = tempfile::tempdir().unwrap();
-        let sources = Sources { assets: Some(directory.path().into()), ..nowhere(directory.path()) };
+        let sources = ClusterSources { assets: Some(directory.path().into()), ..nowhere(directory.path()) };
         let cached = sources.cache.join(ETCD.key());
         fs::create_dir_all(&cached).unwrap();
         let damaged = sources.find(Binary::Etcd).unwrap_err().to_string();
@@ -257,9 +257,9 @@ mod tests {
     }
 
     /// A fake `go` that is slow and records every build.
-    fn slow_go(directory: &Path) -> Sources {
+    fn slow_go(directory: &Path) -> ClusterSources {
         let go = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join("slow-go");
-        Sources { go: go.into(), ..nowhere(directory) }
+        ClusterSources { go: go.into(), ..nowhere(directory) }
     }
 
     fn builds(directory: &Path) -> usize {

@@ -28,7 +28,7 @@ use crate::{
     pki::Authority,
     ports::Port,
     program::Program,
-    wait::PATIENCE,
+    wait::TIMEOUT,
 };
 
 /// A running control plane. Dropping it kills its processes and removes its files.
@@ -90,7 +90,7 @@ impl ClusterBuilder {
             cluster.start_part(part).await?;
         }
         if cluster.nodes > 0 {
-            nodes::create(&cluster.admin.client().await?, cluster.nodes, PATIENCE).await?;
+            nodes::create(&cluster.admin.client().await?, cluster.nodes, TIMEOUT).await?;
         }
         Ok(cluster)
     }
@@ -241,7 +241,7 @@ impl Cluster {
         // running before are skipped: a test may have stopped them on purpose.
         let running: Vec<&Program> = self.parts.values().filter(|other| other.is_running()).collect();
         program.start()?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while !self.is_ready(part).await {
             if let Some(dead) = running.iter().find(|other| !other.is_running()) {
                 bail!("{} of cluster {} ended:\n{}", dead.name(), self.name, dead.log_tail());
@@ -255,7 +255,7 @@ impl Cluster {
                 );
             }
             if Instant::now() > deadline {
-                let (name, seconds) = (program.name(), PATIENCE.as_secs());
+                let (name, seconds) = (program.name(), TIMEOUT.as_secs());
                 let cluster = &self.name;
                 bail!("{name} of cluster {cluster} is not ready after {seconds} s:\n{}", program.log_tail());
             }

@@ -9,7 +9,7 @@ use kube::{
 
 use crate::{
     cluster::Cluster,
-    wait::{PATIENCE, eventually},
+    wait::{TIMEOUT, eventually},
 };
 
 impl Cluster {
@@ -26,7 +26,7 @@ impl Cluster {
             let served = crd.spec.versions.iter().filter(|version| version.served);
             for version in served {
                 let path = format!("/apis/{}/{}/{}", crd.spec.group, version.name, crd.spec.names.plural);
-                eventually(PATIENCE, &format!("{path} is served"), async || {
+                eventually(TIMEOUT, &format!("{path} is served"), async || {
                     let request = http::Request::get(path.as_str()).body(Vec::new())?;
                     client.request::<serde_json::Value>(request).await?;
                     Ok(true)

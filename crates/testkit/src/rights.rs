@@ -21,7 +21,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     access::{Access, Login},
     cluster::{Cluster, Part},
-    wait::{PATIENCE, eventually},
+    wait::{TIMEOUT, eventually},
 };
 
 /// A PolicyRule for some resources of one API group. The core group is `""`.
@@ -48,7 +48,7 @@ impl Cluster {
         if self.parts().any(|part| part == Part::ControllerManager) {
             // The API server rejects Pods until the namespace has its default service account.
             let accounts: Api<ServiceAccount> = Api::namespaced(client, &name);
-            eventually(PATIENCE, "the namespace has its default service account", async || {
+            eventually(TIMEOUT, "the namespace has its default service account", async || {
                 Ok(accounts.get_opt("default").await?.is_some())
             })
             .await?;
@@ -114,7 +114,7 @@ impl Cluster {
             create(&Api::all(client.clone()), role).await?;
             create(&Api::all(client.clone()), binding).await?;
         }
-        eventually(PATIENCE, "the rights are granted", async || {
+        eventually(TIMEOUT, "the rights are granted", async || {
             for review in &reviews {
                 if !is_allowed(&client, review).await? {
                     return Ok(false);
@@ -148,7 +148,7 @@ impl Grant {
             Api::<ClusterRoleBinding>::all(client.clone()).delete(&self.name, &now).await?;
             Api::<ClusterRole>::all(client.clone()).delete(&self.name, &now).await?;
         }
-        eventually(PATIENCE, "a right is revoked", async || {
+        eventually(TIMEOUT, "a right is revoked", async || {
             for review in &self.reviews {
                 if !is_allowed(&client, review).await? {
                     return Ok(true);

@@ -7,13 +7,13 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long tests wait for something before they fail. On an idle machine it takes seconds. On a busy one,
 /// with the control planes of other tests, it may take a hundred times as long.
-pub const PATIENCE: Duration = Duration::from_mins(5);
+pub const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The pause between two checks is a tenth of the time that has passed, but at least this long.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
 /// The upper limit of that pause. It must not be much shorter: a check often runs kubectl, and many tests
 /// wait.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Polls `holds` until it returns true. An error counts as false; if time runs out, the last error is
 /// reported.
@@ -30,7 +30,7 @@ pub async fn eventually(
         if matches!(result, Ok(true)) {
             return Ok(());
         }
-        let pause = (begin.elapsed() / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let pause = (begin.elapsed() / 10).clamp(MIN_PAUSE, MAX_PAUSE);
         // No time is left for another check.
         if Instant::now() + pause >= deadline {
             let last_error = result.err().map(|error| format!("; last error: {error:#}")).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! An error response: the HTTP status, the `Retry-After` header and the `Status` object in the body.
 //!
-//! [`ReadError`](crate::read_error::ReadError) says what it means for a read, [`Done`](crate::Done) for a
+//! [`ReadError`](crate::read_error::ReadError) says what it means for a read, [`WriteResult`](crate::WriteResult) for a
 //! write.
 
 use std::{error::Error, fmt, time::Duration};
@@ -12,10 +12,10 @@ use serde::Deserialize;
 use crate::line::line;
 
 /// The upper bound of `Retry-After`.
-const LONGEST_WAIT: Duration = Duration::from_mins(5);
+const MAX_WAIT: Duration = Duration::from_mins(5);
 
 /// An object can be invalid in thousands of places.
-const MOST_CAUSES: usize = 64;
+const MAX_CAUSES: usize = 64;
 
 const FIELD_MANAGER_CONFLICT: &str = "FieldManagerConflict";
 
@@ -133,9 +133,9 @@ impl ApiError {
             class,
             reason: tidy(reason),
             message: tidy(message),
-            causes: causes.into_iter().flatten().take(MOST_CAUSES).map(Cause::tidy).collect(),
+            causes: causes.into_iter().flatten().take(MAX_CAUSES).map(Cause::tidy).collect(),
             // Zero would disable the backoff.
-            retry_after: (seconds > 0).then(|| Duration::from_secs(seconds).min(LONGEST_WAIT)),
+            retry_after: (seconds > 0).then(|| Duration::from_secs(seconds).min(MAX_WAIT)),
         }
     }
 

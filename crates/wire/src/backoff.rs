@@ -50,7 +50,7 @@ impl Backoff {
     }
 
     /// Counts a failure and returns the pause before the next attempt.
-    pub fn pause_or_as_asked(&mut self, retry_after: Option<Duration>, random: &mut impl Rng) -> Duration {
+    pub fn next_delay(&mut self, retry_after: Option<Duration>, random: &mut impl Rng) -> Duration {
         match retry_after {
             Some(retry_after) => self.pause_at_least(retry_after, random),
             None => self.pause(random),

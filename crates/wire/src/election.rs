@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 /// The upper bound of the lease duration. A wrong record must not block the election for ever.
-pub const LONGEST_SILENCE: Duration = Duration::from_mins(10);
+pub const MAX_LEASE_DURATION: Duration = Duration::from_mins(10);
 
 /// The spec of the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Election {
     /// `identity` must be unique. The duration is capped at ten minutes, and the renew deadline at two thirds
     /// of the duration.
     pub fn new(identity: &str, duration: Duration, renew_deadline: Duration) -> Self {
-        let duration = duration.min(LONGEST_SILENCE);
+        let duration = duration.min(MAX_LEASE_DURATION);
         Self {
             identity: identity.to_owned(),
             duration,
@@ -131,7 +131,7 @@ impl Election {
 
     /// The longer of our own duration and that of the record.
     fn lease_duration(&self, record: &Record) -> Duration {
-        record.duration.min(LONGEST_SILENCE).max(self.duration)
+        record.duration.min(MAX_LEASE_DURATION).max(self.duration)
     }
 }
 

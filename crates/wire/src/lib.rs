@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`reflector`] | lists and watches one kind |
 //! | [`list_watch_policy`], [`backoff`] | decide when to list, to watch and to wait |
-//! | [`decode`], [`event_decoder`] | decode list pages and watch events |
+//! | [`envelope`], [`object_decoder`] | decode list pages and watch events |
 //! | [`api_error`], [`read_error`] | classify error responses |
 //! | [`Verb`] | builds HTTP requests |
 //! | [`attempt`] | one write: its requests and its outcome |
@@ -17,24 +17,24 @@
 pub mod api_error;
 pub mod attempt;
 pub mod backoff;
-pub mod decode;
 pub mod election;
-pub mod event_decoder;
+pub mod envelope;
 pub mod line;
 pub mod list_watch_policy;
+pub mod object_decoder;
 pub mod operator_condition;
 pub mod read_error;
 pub mod reflector;
 
-mod answer;
-mod exists;
+mod owner_check;
 mod request;
 mod verb;
+mod write_outcome;
 
-pub use answer::Done;
 pub use api_error::{ApiError, ErrorClass};
 pub use attempt::Attempt;
 pub use reflector::{Action, Discovered, Received, Reflector};
 pub use verb::Verb;
+pub use write_outcome::WriteResult;
 
 pub const FIELD_MANAGER: &str = "bellwether";

@@ -58,25 +58,25 @@ impl ReadState {
 
 /// The end of a list or watch.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ListWatchEnd {
     /// Whether a watch lasted long enough to reset the backoff.
-    pub lived: bool,
+    pub lasted: bool,
     /// `None` if a watch ended at its timeout.
-    pub trouble: Option<ReadError>,
+    pub error: Option<ReadError>,
 }
 
-impl From<ReadError> for Ended {
+impl From<ReadError> for ListWatchEnd {
     fn from(error: ReadError) -> Self {
-        Self { lived: false, trouble: Some(error) }
+        Self { lasted: false, error: Some(error) }
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Reaction {
+pub struct RetryDecision {
     /// Before the next step.
     pub pause: Duration,
     /// The new state, if it has changed.
-    pub turned: Option<ReadState>,
+    pub new_state: Option<ReadState>,
 }
 
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl ListWatchPolicy {
     }
 
     /// Relists, and forgets all errors.
-    pub fn start_over(&mut self) {
+    pub fn reset(&mut self) {
         self.must_list = true;
         self.state = ReadState::Readable;
         self.rejected = None;
@@ -171,7 +171,7 @@ impl ListWatchPolicy {
     }
 
     /// A watch event of this resourceVersion has arrived.
-    pub fn told(&mut self, version: &ResourceVersion) {
+    pub fn observe_version(&mut self, version: &ResourceVersion) {
         let is_older = self.known.as_ref().is_some_and(|known| version.is_before(known));
         if !version.as_str().is_empty() && !is_older {
             self.known = Some(version.clone());
@@ -179,25 +179,25 @@ impl ListWatchPolicy {
     }
 
     /// The watch works. Returns the new state, if it has changed.
-    pub fn lived(&mut self) -> Option<ReadState> {
+    pub fn watch_succeeded(&mut self) -> Option<ReadState> {
         self.backoff.reset();
         self.recover()
     }
 
-    pub fn ended(&mut self, ended: &Ended, now: Duration, random: &mut impl Rng) -> Reaction {
+    pub fn ended(&mut self, ended: &ListWatchEnd, now: Duration, random: &mut impl Rng) -> RetryDecision {
         let before = self.state;
-        if ended.lived {
-            self.lived();
+        if ended.lasted {
+            self.watch_succeeded();
         }
-        let retry_after = ended.trouble.as_ref().and_then(ReadError::retry_after);
-        let mut pause = self.backoff.pause_or_as_asked(retry_after, random);
-        if let Some(error) = &ended.trouble {
+        let retry_after = ended.error.as_ref().and_then(ReadError::retry_after);
+        let mut pause = self.backoff.next_delay(retry_after, random);
+        if let Some(error) = &ended.error {
             self.state = self.state_after(error, now);
         }
         if self.forbidden.is_some() && self.state != ReadState::Forbidden {
             pause = pause.min(FORBIDDEN_PAUSE);
         }
-        Reaction { pause, turned: (self.state != before).then_some(self.state) }
+        RetryDecision { pause, new_state: (self.state != before).then_some(self.state) }
     }
 
     fn state_after(&mut self, error: &ReadError, now: Duration) -> ReadState {
@@ -299,7 +299,7 @@ mod tests {
         now: Duration,
     ) -> Vec<Option<ReadState>> {
         let mut random = StdRng::seed_from_u64(1);
-        (0..times).map(|_| policy.ended(&error.clone().into(), now, &mut random).turned).collect()
+        (0..times).map(|_| policy.ended(&error.clone().into(), now, &mut random).new_state).collect()
     }
 
     #[test]
@@ -309,9 +309,9 @@ mod tests {
         assert_eq!(policy.listed(version(5)), None);
         assert_eq!(policy.step(), watch(5));
         assert!(policy.opened());
-        policy.told(&version(8));
-        policy.told(&version(7));
-        policy.told(&ResourceVersion::new(""));
+        policy.observe_version(&version(8));
+        policy.observe_version(&version(7));
+        policy.observe_version(&ResourceVersion::new(""));
         assert_eq!(policy.step(), watch(8), "the resourceVersion never decreases");
     }
 
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(states[..3], [None, Some(ReadState::Unavailable), None]);
         assert!(states[3..].iter().all(Option::is_none), "the change is reported once");
         assert!(policy.opened());
-        assert_eq!(policy.lived(), Some(ReadState::Readable));
+        assert_eq!(policy.watch_succeeded(), Some(ReadState::Readable));
         assert_eq!(policy.step(), watch(5));
     }
 
@@ -396,9 +396,9 @@ mod tests {
         let (now, mut random) = (Duration::ZERO, StdRng::seed_from_u64(1));
         let mut policy = policy();
         let rejected = ReadError::rejected("no").into();
-        assert_eq!(policy.ended(&rejected, now, &mut random).turned, None);
+        assert_eq!(policy.ended(&rejected, now, &mut random).new_state, None);
         assert_eq!(
-            policy.ended(&rejected, now + REJECTED_TIME, &mut random).turned,
+            policy.ended(&rejected, now + REJECTED_TIME, &mut random).new_state,
             Some(ReadState::Failing)
         );
     }
@@ -408,26 +408,26 @@ mod tests {
     fn a_kind_with_persistent_server_errors_is_failing() {
         let (mut policy, begun, mut random) = (watching(5), Duration::ZERO, StdRng::seed_from_u64(1));
         let server_error =
-            || Ended::from(ReadError::ServerError { why: "no conversion".into(), retry_after: None });
-        assert_eq!(policy.ended(&server_error(), begun, &mut random).turned, None);
+            || ListWatchEnd::from(ReadError::ServerError { why: "no conversion".into(), retry_after: None });
+        assert_eq!(policy.ended(&server_error(), begun, &mut random).new_state, None);
         assert_eq!(
-            policy.ended(&server_error(), begun + SERVER_ERROR_TIME / 2, &mut random).turned,
+            policy.ended(&server_error(), begun + SERVER_ERROR_TIME / 2, &mut random).new_state,
             Some(ReadState::Unavailable)
         );
         assert_eq!(
-            policy.ended(&server_error(), begun + SERVER_ERROR_TIME, &mut random).turned,
+            policy.ended(&server_error(), begun + SERVER_ERROR_TIME, &mut random).new_state,
             Some(ReadState::Failing)
         );
         assert!(!policy.opened(), "a relist comes first");
         assert_eq!(policy.listed(version(6)), Some(ReadState::Readable));
-        let again = policy.ended(&server_error(), begun + 2 * SERVER_ERROR_TIME, &mut random).turned;
+        let again = policy.ended(&server_error(), begun + 2 * SERVER_ERROR_TIME, &mut random).new_state;
         assert_eq!(again, Some(ReadState::Unavailable), "the time starts again");
     }
 
     #[test]
     fn a_stale_list_is_accepted_only_after_a_restore() {
         let mut policy = watching(5);
-        policy.start_over();
+        policy.reset();
         let mut now = Duration::ZERO;
         for _ in 0..10 {
             assert_eq!(policy.accept(&version(4), now), Err(ReadError::Stale));
@@ -461,8 +461,8 @@ mod tests {
     fn the_first_retry_after_a_working_watch_is_immediate() {
         let (now, mut random) = (Duration::ZERO, StdRng::seed_from_u64(1));
         let mut policy = watching(5);
-        let mut pause = |policy: &mut ListWatchPolicy, lived, error| {
-            policy.ended(&Ended { lived, trouble: error }, now, &mut random).pause
+        let mut pause = |policy: &mut ListWatchPolicy, lasted, error| {
+            policy.ended(&ListWatchEnd { lasted, error }, now, &mut random).pause
         };
         assert_eq!(pause(&mut policy, false, None), Duration::ZERO);
         assert_ne!(pause(&mut policy, false, None), Duration::ZERO);
@@ -474,7 +474,7 @@ mod tests {
         );
         assert_eq!(pause(&mut policy, true, None), Duration::ZERO);
         assert_ne!(pause(&mut policy, false, Some(ReadError::Expired)), Duration::ZERO);
-        policy.lived();
+        policy.watch_succeeded();
         assert_eq!(pause(&mut policy, false, Some(ReadError::Expired)), Duration::ZERO);
         let busy = ReadError::Unavailable { why: "busy".into(), retry_after: Some(Duration::from_secs(3)) };
         assert!(pause(&mut policy, false, Some(busy)) >= Duration::from_secs(3));
@@ -486,7 +486,7 @@ mod tests {
         let begun = Duration::ZERO;
         fail_at(&mut policy, &forbidden(), 1, begun);
         fail_at(&mut policy, &forbidden(), 1, begun + FORBIDDEN_TIME);
-        policy.start_over();
+        policy.reset();
         assert_eq!(policy.step(), ReadStep::List);
         let later = begun + FORBIDDEN_TIME * 2;
         assert_eq!(fail_at(&mut policy, &forbidden(), 1, later), [None]);

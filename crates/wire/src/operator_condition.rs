@@ -129,7 +129,7 @@ impl Upkeep {
         let path = self.target.path();
         let request = match &self.next {
             UpkeepStep::Read => Verb::Get.request(&path, Vec::new()),
-            UpkeepStep::Write(change) => Verb::MergePatch.request(&path, change.to_string().into_bytes()),
+            UpkeepStep::Write(write) => Verb::MergePatch.request(&path, write.to_string().into_bytes()),
         };
         request.map_err(|error| ReadError::rejected(format!("cannot build the request: {error}")))
     }

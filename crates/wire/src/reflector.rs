@@ -5,14 +5,14 @@
 
 use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
-use bellwether_engine::{FeedEvent, GroupKind, Lens, Now, ResourceVersion, Served, Unreadable};
+use bellwether_engine::{FeedEvent, GroupKind, Lens, Now, ResourceVersion, ServedResource, Unreadable};
 use rand::{SeedableRng as _, rngs::SmallRng};
 use tracing::{debug, info, warn};
 
 use crate::{
     backoff::BackoffLimits,
-    event_decoder::{EventDecoder, WatchEvent},
-    list_watch_policy::{Ended, ListWatchPolicy, Reaction, ReadState, ReadStep},
+    list_watch_policy::{ListWatchEnd, ListWatchPolicy, ReadState, ReadStep, RetryDecision},
+    object_decoder::{ObjectDecoder, WatchEvent},
     read_error::ReadError,
 };
 
@@ -27,11 +27,11 @@ pub enum Action {
     List {
         path: String,
         /// The continue token; `None` for the first page.
-        rest: Option<String>,
+        continue_token: Option<String>,
     },
     /// Watch: call [`Reflector::opened`], [`Reflector::line`] for each line, and [`Reflector::ended`]. Call
     /// [`Reflector::discovered`] when the served kinds change meanwhile.
-    Watch { path: String, since: ResourceVersion },
+    Watch { path: String, resource_version: ResourceVersion },
     /// Wait, then call [`Reflector::slept`].
     Sleep(Duration),
 }
@@ -41,7 +41,7 @@ pub enum Action {
 pub enum Discovered {
     /// Discovery has not completed yet.
     Unknown,
-    Served(Served),
+    Served(ServedResource),
     /// The API server of the kind's group did not respond to discovery.
     Unavailable,
     NotServed,
@@ -51,7 +51,7 @@ pub enum Discovered {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// The number of decoded objects and events.
-    pub read: usize,
+    pub decoded: usize,
     /// The number of malformed objects.
     pub malformed: usize,
     pub bookmark: bool,
@@ -66,7 +66,7 @@ pub struct Reflector {
     policy: ListWatchPolicy,
     reported: Reported,
     /// The version that is read, and its decoder.
-    reading: Option<(Served, EventDecoder)>,
+    reading: Option<(ServedResource, ObjectDecoder)>,
     stage: Stage,
     events: VecDeque<FeedEvent>,
     random: SmallRng,
@@ -76,7 +76,7 @@ pub struct Reflector {
 #[derive(Debug, PartialEq, Eq)]
 enum Reported {
     Nothing,
-    Served(Served),
+    Served(ServedResource),
     NotServed,
     /// The kind cannot be read, or discovery cannot tell whether it is served.
     Unreadable,
@@ -90,7 +90,7 @@ enum Stage {
     /// Between two list pages: the resourceVersion of the list, and the continue token.
     Listing(ResourceVersion, String),
     /// A request got 404: the kind may not be served any more.
-    Rediscovering(Ended),
+    Rediscovering(ListWatchEnd),
     /// Backoff after an error. With `rediscover`, discovery is consulted first after it.
     Sleeping {
         pause: Duration,
@@ -145,7 +145,7 @@ impl Reflector {
     /// Relists with another lens.
     pub fn set_lens(&mut self, lens: Arc<Lens>) {
         self.lens = lens;
-        self.policy.start_over();
+        self.policy.reset();
         self.stage = Stage::Discovering;
     }
 
@@ -158,10 +158,12 @@ impl Reflector {
             (Stage::Sleeping { pause, .. }, _) => Action::Sleep(*pause),
             (Stage::Rediscovering(_), _) => Action::Rediscover,
             (Stage::Discovering, _) | (_, None) => Action::Discover,
-            (Stage::Listing(_, rest), Some(path)) => Action::List { path, rest: Some(rest.clone()) },
+            (Stage::Listing(_, rest), Some(path)) => {
+                Action::List { path, continue_token: Some(rest.clone()) }
+            }
             (Stage::Reading, Some(path)) => match self.policy.step() {
-                ReadStep::List => Action::List { path, rest: None },
-                ReadStep::Watch(since) => Action::Watch { path, since },
+                ReadStep::List => Action::List { path, continue_token: None },
+                ReadStep::Watch(since) => Action::Watch { path, resource_version: since },
             },
         }
     }
@@ -176,7 +178,7 @@ impl Reflector {
                 !matches!(self.stage, Stage::Discovering)
             }
             Stage::Rediscovering(ended) => {
-                let ended = mem::replace(ended, Ended { lived: false, trouble: None });
+                let ended = mem::replace(ended, ListWatchEnd { lasted: false, error: None });
                 if is_unchanged {
                     self.back_off(&ended, true, now);
                 } else {
@@ -205,11 +207,11 @@ impl Reflector {
                         self.reading.as_ref().is_some_and(|(before, _)| decode_alike(before, served));
                     // The cause of `Unreadable` may persist: the backoff goes on if nothing has changed.
                     if !is_read || self.reported != Reported::Unreadable {
-                        self.policy.start_over();
+                        self.policy.reset();
                     }
                 }
                 self.report_served(served);
-                self.reading = Some((served.clone(), EventDecoder::new(Arc::clone(&self.lens), served)));
+                self.reading = Some((served.clone(), ObjectDecoder::new(Arc::clone(&self.lens), served)));
                 self.stage = Stage::Reading;
             }
             Discovered::Unavailable if self.reported != Reported::Unreadable => {
@@ -228,10 +230,10 @@ impl Reflector {
     fn report_unserved(&mut self, why: Unreadable, reported: Reported) {
         self.events.push_back(FeedEvent::Unreadable(why));
         self.reported = reported;
-        self.policy.start_over();
+        self.policy.reset();
     }
 
-    fn report_served(&mut self, served: &Served) {
+    fn report_served(&mut self, served: &ServedResource) {
         if !matches!(&self.reported, Reported::Served(before) if before == served) {
             self.events.push_back(FeedEvent::Served(served.clone()));
             self.reported = Reported::Served(served.clone());
@@ -255,7 +257,7 @@ impl Reflector {
         let version = if let Stage::Listing(version, _) = &self.stage {
             version.clone()
         } else {
-            let version = ResourceVersion::new(&page.version);
+            let version = ResourceVersion::new(&page.resource_version);
             let was_restored = self.policy.accept(&version, now.passed)?;
             let served = served.clone();
             self.report_served(&served);
@@ -269,18 +271,18 @@ impl Reflector {
         for item in page.items {
             match item {
                 Some((name, seen)) => {
-                    received.read += 1;
+                    received.decoded += 1;
                     self.events.push_back(FeedEvent::Applied(name, seen));
                 }
                 None => received.malformed += self.log_malformed(),
             }
         }
-        self.stage = if let Some(rest) = page.rest {
+        self.stage = if let Some(rest) = page.continue_token {
             Stage::Listing(version, rest)
         } else {
             self.events.push_back(FeedEvent::ListCompleted);
-            let turned = self.policy.listed(version);
-            self.log_recovery(turned);
+            let new_state = self.policy.listed(version);
+            self.log_recovery(new_state);
             Stage::Reading
         };
         Ok(received)
@@ -296,10 +298,10 @@ impl Reflector {
         let event = decoder.event(line, now.time);
         let event =
             event.map_err(|error| ReadError::rejected(format!("cannot decode a watch event: {error}")))?;
-        let mut received = Received { read: 1, ..Received::default() };
+        let mut received = Received { decoded: 1, ..Received::default() };
         let version = match event {
             WatchEvent::Applied(name, seen) => {
-                let version = seen.facts.version.clone();
+                let version = seen.facts.resource_version.clone();
                 self.events.push_back(FeedEvent::Applied(name, seen));
                 version
             }
@@ -316,15 +318,15 @@ impl Reflector {
                 return Ok(Received { malformed: self.log_malformed(), ..Received::default() });
             }
         };
-        self.policy.told(&version);
-        let turned = self.policy.lived();
-        self.log_recovery(turned);
+        self.policy.observe_version(&version);
+        let new_state = self.policy.watch_succeeded();
+        self.log_recovery(new_state);
         Ok(received)
     }
 
     /// A watch has ended, or a request failed.
-    pub fn ended(&mut self, ended: Ended, now: Now) {
-        if matches!(ended.trouble, Some(ReadError::NotFound { .. })) {
+    pub fn ended(&mut self, ended: ListWatchEnd, now: Now) {
+        if matches!(ended.error, Some(ReadError::NotFound { .. })) {
             self.stage = Stage::Rediscovering(ended);
         } else {
             self.back_off(&ended, false, now);
@@ -338,21 +340,21 @@ impl Reflector {
         }
     }
 
-    fn back_off(&mut self, ended: &Ended, rediscover: bool, now: Now) {
+    fn back_off(&mut self, ended: &ListWatchEnd, rediscover: bool, now: Now) {
         let reaction = self.policy.ended(ended, now.passed, &mut self.random);
         self.stage = Stage::Sleeping { pause: reaction.pause, rediscover };
-        match &ended.trouble {
+        match &ended.error {
             Some(error) => self.report_error(error, &reaction),
-            None => self.log_recovery(reaction.turned),
+            None => self.log_recovery(reaction.new_state),
         }
     }
 
-    fn report_error(&mut self, error: &ReadError, reaction: &Reaction) {
+    fn report_error(&mut self, error: &ReadError, reaction: &RetryDecision) {
         let kind = &self.kind;
         debug!(%kind, %error, after = ?reaction.pause, "retrying");
         let resource =
             self.reading.as_ref().map(|(served, _)| Arc::clone(&served.plural)).unwrap_or_default();
-        match reaction.turned {
+        match reaction.new_state {
             Some(ReadState::Unavailable) => {
                 warn!(%kind, %error, "API server unavailable: keeping the cached objects and retrying");
                 return;
@@ -375,16 +377,16 @@ impl Reflector {
         1
     }
 
-    fn log_recovery(&self, turned: Option<ReadState>) {
-        if turned == Some(ReadState::Readable) {
+    fn log_recovery(&self, new_state: Option<ReadState>) {
+        if new_state == Some(ReadState::Readable) {
             info!(kind = %self.kind, "reading kind again");
         }
     }
 }
 
 /// Whether the same objects decode to the same facts in both.
-fn decode_alike(one: &Served, other: &Served) -> bool {
-    let relevant = |served: &Served| {
+fn decode_alike(one: &ServedResource, other: &ServedResource) -> bool {
+    let relevant = |served: &ServedResource| {
         (Arc::clone(&served.version), Arc::clone(&served.plural), served.namespaced, served.has_status)
     };
     relevant(one) == relevant(other)
@@ -396,8 +398,8 @@ mod tests {
 
     use super::*;
 
-    fn served(version: &str) -> Served {
-        Served {
+    fn served(version: &str) -> ServedResource {
+        ServedResource {
             version: version.into(),
             versions: [version.into()].into(),
             plural: "widgets".into(),
@@ -417,11 +419,14 @@ mod tests {
     }
 
     fn list(rest: Option<&str>) -> Action {
-        Action::List { path: "/apis/acme.io/v1/widgets".to_owned(), rest: rest.map(str::to_owned) }
+        Action::List { path: "/apis/acme.io/v1/widgets".to_owned(), continue_token: rest.map(str::to_owned) }
     }
 
     fn watch(since: &str) -> Action {
-        Action::Watch { path: "/apis/acme.io/v1/widgets".to_owned(), since: ResourceVersion::new(since) }
+        Action::Watch {
+            path: "/apis/acme.io/v1/widgets".to_owned(),
+            resource_version: ResourceVersion::new(since),
+        }
     }
 
     /// The queued events, a word each.
@@ -473,7 +478,7 @@ mod tests {
         assert_eq!(reflector.next(), list(Some("more")));
         let second = format!(r#"{{"metadata":{{"resourceVersion":"5"}},"items":[7,{}]}}"#, widget("b", 4));
         let received = reflector.page(Ok(second.as_bytes()), now());
-        assert_eq!(received, Received { read: 1, malformed: 1, ..Received::default() });
+        assert_eq!(received, Received { decoded: 1, malformed: 1, ..Received::default() });
         assert_eq!(events(&mut reflector), "served, listing, shop/a, shop/b, listed");
         assert_eq!(reflector.next(), watch("5"));
     }
@@ -503,7 +508,7 @@ mod tests {
         let line = format!(r#"{{"type":"DELETED","object":{}}}"#, widget("a", 7));
         assert!(reflector.line(line.as_bytes(), now()).is_ok());
         assert_eq!(events(&mut reflector), "shop/a, shop/a deleted");
-        reflector.ended(Ended { lived: true, trouble: None }, now());
+        reflector.ended(ListWatchEnd { lasted: true, error: None }, now());
         reflector.slept();
         assert_eq!(reflector.next(), watch("7"));
     }
@@ -511,7 +516,7 @@ mod tests {
     #[test]
     fn a_404_leads_to_discovery() {
         let mut reflector = watching();
-        let not_found = || Ended::from(ReadError::NotFound { why: "no".into() });
+        let not_found = || ListWatchEnd::from(ReadError::NotFound { why: "no".into() });
         reflector.ended(not_found(), now());
         assert_eq!(reflector.next(), Action::Rediscover);
         reflector.discovered(&Discovered::Served(served("v1")), now());
@@ -555,7 +560,7 @@ mod tests {
         assert!(reflector.discovered(&Discovered::Served(served("v2")), now()));
         assert_eq!(
             reflector.next(),
-            Action::List { path: "/apis/acme.io/v2/widgets".to_owned(), rest: None }
+            Action::List { path: "/apis/acme.io/v2/widgets".to_owned(), continue_token: None }
         );
     }
 

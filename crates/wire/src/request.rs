@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bellwether_engine::{Change, Owner, Served, Slot};
+use bellwether_engine::{OwnerReference, ServedResource, Slot, Write};
 use http::Request;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,37 +10,39 @@ use serde_json::{Value, json};
 use crate::verb::Verb;
 
 #[derive(Clone, Copy)]
-pub(crate) struct ChangeRequest<'a> {
-    pub(crate) served: &'a Served,
+pub(crate) struct WriteRequest<'a> {
+    pub(crate) served: &'a ServedResource,
     pub(crate) slot: &'a Slot,
-    pub(crate) change: &'a Change,
+    pub(crate) write: &'a Write,
 }
 
-impl ChangeRequest<'_> {
+impl WriteRequest<'_> {
     /// Fails only if the name of the object is not valid in a URI path.
     pub(crate) fn request(self) -> Result<Request<Vec<u8>>, String> {
-        let body = match self.change {
-            Change::Status { uid, version, patch, .. } => {
+        let body = match self.write {
+            Write::Status { uid, resource_version: version, patch, .. } => {
                 let metadata = Preconditions { uid, resource_version: version.as_str() };
                 serde_json::to_vec(&StatusPatch { metadata, status: patch })
             }
-            Change::Owners { uid, version, owners, .. } => serde_json::to_vec(&json!({ "metadata": {
-                "uid": uid,
-                "resourceVersion": version.as_str(),
-                "ownerReferences": non_empty(owners),
-            }})),
-            Change::Create { manifest, .. } => serde_json::to_vec(&**manifest),
-            Change::Replace { uid, version, manifest } => {
+            Write::OwnerReferences { uid, resource_version: version, owners, .. } => {
+                serde_json::to_vec(&json!({ "metadata": {
+                    "uid": uid,
+                    "resourceVersion": version.as_str(),
+                    "ownerReferences": non_empty(owners),
+                }}))
+            }
+            Write::Create { manifest, .. } => serde_json::to_vec(&**manifest),
+            Write::Replace { uid, resource_version: version, manifest } => {
                 let mut object = Value::clone(manifest);
                 object["metadata"]["uid"] = Value::from(&**uid);
                 object["metadata"]["resourceVersion"] = version.as_str().into();
                 serde_json::to_vec(&object)
             }
-            Change::Apply { uid, version, status, .. } => {
+            Write::Apply { uid, resource_version: version, status, .. } => {
                 let expected = Preconditions { uid, resource_version: version.as_str() };
                 serde_json::to_vec(&self.applied(&expected, status))
             }
-            Change::Delete { uid } => serde_json::to_vec(&json!({
+            Write::Delete { uid } => serde_json::to_vec(&json!({
                 "apiVersion": "v1",
                 "kind": "DeleteOptions",
                 "preconditions": { "uid": uid },
@@ -48,33 +50,33 @@ impl ChangeRequest<'_> {
             })),
         };
         let body = body.map_err(|error| error.to_string())?;
-        let request = match self.change {
-            Change::Create { dry_run: true, .. } => self.verb().dry_run(&self.path(), body),
-            Change::Apply { manager, force, .. } => Verb::apply(&self.path(), manager, *force, body),
+        let request = match self.write {
+            Write::Create { dry_run: true, .. } => self.verb().dry_run(&self.path(), body),
+            Write::Apply { manager, force, .. } => Verb::apply(&self.path(), manager, *force, body),
             _ => self.verb().request(&self.path(), body),
         };
         request.map_err(|error| error.to_string())
     }
 
     fn verb(self) -> Verb {
-        match self.change {
-            Change::Status { .. } | Change::Owners { .. } => Verb::MergePatch,
-            Change::Create { .. } => Verb::Create,
-            Change::Replace { .. } => Verb::Update,
-            Change::Apply { .. } => Verb::Apply,
-            Change::Delete { .. } => Verb::Delete,
+        match self.write {
+            Write::Status { .. } | Write::OwnerReferences { .. } => Verb::MergePatch,
+            Write::Create { .. } => Verb::Create,
+            Write::Replace { .. } => Verb::Update,
+            Write::Apply { .. } => Verb::Apply,
+            Write::Delete { .. } => Verb::Delete,
         }
     }
 
     fn path(self) -> String {
         let (kind, name) = (&self.slot.object.kind, &self.slot.object.name);
-        let has_name = !matches!(self.change, Change::Create { .. });
+        let has_name = !matches!(self.write, Write::Create { .. });
         let path = self.served.path(&kind.group, Some(&name.namespace), has_name.then_some(&*name.name));
         path + self.subresource()
     }
 
     fn subresource(self) -> &'static str {
-        if matches!(self.change, Change::Status { .. } | Change::Apply { .. }) { "/status" } else { "" }
+        if matches!(self.write, Write::Status { .. } | Write::Apply { .. }) { "/status" } else { "" }
     }
 
     /// The body of a server-side apply: the identity of the object and the fields of the status.
@@ -107,7 +109,7 @@ impl ChangeRequest<'_> {
 }
 
 /// `null` in a merge patch deletes the list.
-fn non_empty(owners: &[Owner]) -> Option<&[Owner]> {
+fn non_empty(owners: &[OwnerReference]) -> Option<&[OwnerReference]> {
     Some(owners).filter(|owners| !owners.is_empty())
 }
 
@@ -155,8 +157,8 @@ mod tests {
 
     use super::*;
 
-    fn served(plural: &str, version: &str, namespaced: bool) -> Served {
-        Served {
+    fn served(plural: &str, version: &str, namespaced: bool) -> ServedResource {
+        ServedResource {
             version: version.into(),
             versions: [version.into()].into(),
             plural: plural.into(),
@@ -170,28 +172,28 @@ mod tests {
         Slot { object, part: Part::Status }
     }
 
-    fn status() -> Change {
+    fn status() -> Write {
         let patch = json!({ "ready": "True" }).into();
-        Change::Status {
+        Write::Status {
             uid: "u".into(),
-            version: ResourceVersion::new("7"),
+            resource_version: ResourceVersion::new("7"),
             patch,
             transitions: Box::default(),
-            claims: Box::default(),
+            owned_kinds: Box::default(),
         }
     }
 
-    fn owners(owners: &[Owner]) -> Change {
-        Change::Owners {
+    fn owners(owners: &[OwnerReference]) -> Write {
+        Write::OwnerReferences {
             uid: "u".into(),
-            version: ResourceVersion::new("7"),
+            resource_version: ResourceVersion::new("7"),
             owners: owners.into(),
-            requires: None,
+            required_owner: None,
         }
     }
 
-    fn owner() -> Owner {
-        Owner {
+    fn owner() -> OwnerReference {
+        OwnerReference {
             api_version: "bellwether.dev/v1alpha1".into(),
             kind: "Application".into(),
             name: "shop".into(),
@@ -221,25 +223,25 @@ mod tests {
         json!({"metadata": {"uid": "u", "resourceVersion": "7", "ownerReferences": null}}),
     )]
     #[case::create(
-        Change::Create { manifest: json!({"kind": "Application"}).into(), owner: "".into(), dry_run: false },
+        Write::Create { manifest: json!({"kind": "Application"}).into(), owner: "".into(), dry_run: false },
         "POST /apis/bellwether.dev/v1alpha1/namespaces/shop/applications?fieldManager=bellwether",
         json!({"kind": "Application"}),
     )]
     #[case::dry_run(
-        Change::Create { manifest: json!({"kind": "Application"}).into(), owner: "".into(), dry_run: true },
+        Write::Create { manifest: json!({"kind": "Application"}).into(), owner: "".into(), dry_run: true },
         "POST /apis/bellwether.dev/v1alpha1/namespaces/shop/applications?fieldManager=bellwether&dryRun=All",
         json!({"kind": "Application"}),
     )]
     #[case::replace(
-        Change::Replace {
-            uid: "u".into(), version: ResourceVersion::new("7"), manifest: json!({"metadata": {"name": "web"}}).into(),
+        Write::Replace {
+            uid: "u".into(), resource_version: ResourceVersion::new("7"), manifest: json!({"metadata": {"name": "web"}}).into(),
         },
         "PUT /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web?fieldManager=bellwether",
         json!({"metadata": {"name": "web", "uid": "u", "resourceVersion": "7"}}),
     )]
     #[case::apply(
-        Change::Apply {
-            uid: "u".into(), version: ResourceVersion::new("7"), manager: "bellwether-p".into(),
+        Write::Apply {
+            uid: "u".into(), resource_version: ResourceVersion::new("7"), manager: "bellwether-p".into(),
             status: json!({"ready": "True"}).into(), force: false,
         },
         "PATCH /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web/status?fieldManager=bellwether-p\
@@ -250,24 +252,24 @@ mod tests {
         }),
     )]
     #[case::delete(
-        Change::Delete { uid: "u".into() },
+        Write::Delete { uid: "u".into() },
         "DELETE /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web",
         json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u"},
             "propagationPolicy": "Background",
         }),
     )]
-    fn each_change_has_its_request(#[case] change: Change, #[case] line: &str, #[case] body: Value) {
+    fn each_change_has_its_request(#[case] write: Write, #[case] line: &str, #[case] body: Value) {
         let served = served("applications", "v1alpha1", true);
-        let slot = slot(GroupKind::own("Application"), NamespacedName::new("shop", "web"));
-        let request = ChangeRequest { served: &served, slot: &slot, change: &change }.request().unwrap();
+        let slot = slot(GroupKind::bellwether("Application"), NamespacedName::new("shop", "web"));
+        let request = WriteRequest { served: &served, slot: &slot, write: &write }.request().unwrap();
         assert_eq!(format!("{} {}", request.method(), request.uri()), line);
         assert_eq!(serde_json::from_slice::<Value>(request.body()).unwrap(), body);
     }
 
     #[rstest]
     #[case::status(
-        GroupKind::own("Application"),
+        GroupKind::bellwether("Application"),
         "applications",
         true,
         status(),
@@ -278,11 +280,11 @@ mod tests {
         GroupKind::pod(),
         "pods",
         true,
-        Change::Delete { uid: "u".into() },
+        Write::Delete { uid: "u".into() },
         "cannot delete pods in namespace shop: forbidden. Grant Bellwether the verb delete on pods in the core API group"
     )]
     #[case::cluster_scoped(
-        GroupKind::own("Rollup"),
+        GroupKind::bellwether("Rollup"),
         "rollups",
         false,
         owners(&[]),
@@ -292,13 +294,13 @@ mod tests {
         #[case] kind: GroupKind,
         #[case] plural: &str,
         #[case] namespaced: bool,
-        #[case] change: Change,
+        #[case] write: Write,
         #[case] sentence: &str,
     ) {
         let served = served(plural, "v1", namespaced);
         let slot = slot(kind, NamespacedName::new("shop", "web"));
         assert_eq!(
-            ChangeRequest { served: &served, slot: &slot, change: &change }.permission().to_string(),
+            WriteRequest { served: &served, slot: &slot, write: &write }.permission().to_string(),
             sentence
         );
     }

@@ -100,7 +100,7 @@ fn server(cluster: &ObservedCluster) -> Server<'_> {
 fn plan(command: &Adopt, observation: &Observation) -> Result<Plan, Vec<Problem>> {
     let request = AdoptRequest::of(command, observation.namespace());
     let mut problems: Vec<_> = request.as_ref().err().into_iter().flatten().cloned().collect();
-    let application = GroupKind::own("Application");
+    let application = GroupKind::bellwether("Application");
     if let Some(cluster) = observation.cluster()
         && cluster.snapshot().served(&application).is_none()
     {

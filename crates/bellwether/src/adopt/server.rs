@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use bellwether_engine::{GroupKind, NamespacedName, Served};
+use bellwether_engine::{GroupKind, NamespacedName, ServedResource};
 use bellwether_inspect::observe::denied_user;
 use bellwether_kube_io::{
     read::ClusterSnapshot,
-    write::{CallError, PATIENCE, call},
+    write::{CallError, REQUEST_TIMEOUT, call},
 };
 use bellwether_wire::{ApiError, ErrorClass, Verb};
 use kube::Client;
@@ -61,12 +61,12 @@ impl Server<'_> {
         manifest: &Value,
         mode: Mode,
     ) -> Result<(), ServerFailure> {
-        let kind = GroupKind::own("Application");
+        let kind = GroupKind::bellwether("Application");
         self.send(Verb::Create, &kind, name, mode, Some(manifest)).await.map(drop)
     }
 
     pub(super) async fn application(&self, name: &NamespacedName) -> Result<Existing, ServerFailure> {
-        let kind = GroupKind::own("Application");
+        let kind = GroupKind::bellwether("Application");
         self.send(Verb::Get, &kind, name, Mode::Real, None).await.map(Existing::of_json)
     }
 
@@ -78,7 +78,7 @@ impl Server<'_> {
             "preconditions": { "uid": uid },
             "propagationPolicy": "Orphan",
         });
-        let kind = GroupKind::own("Application");
+        let kind = GroupKind::bellwether("Application");
         self.send(Verb::Delete, &kind, name, Mode::Real, Some(&options)).await.map(drop)
     }
 
@@ -100,10 +100,10 @@ impl Server<'_> {
             Mode::Real => verb.request(&path, body),
             Mode::DryRun => verb.dry_run(&path, body),
         };
-        match call(self.client, request, PATIENCE).await {
+        match call(self.client, request, REQUEST_TIMEOUT).await {
             Ok(response) => serde_json::from_slice(&response).map_err(|_| invalid_response()),
             Err(CallError::Api(error)) => Err(ServerFailure::of(&error, &right(verb, served, kind, name))),
-            Err(CallError::Unsendable(error)) => {
+            Err(CallError::InvalidRequest(error)) => {
                 Err(ServerFailure::Refused(format!("invalid name: {error}")))
             }
             Err(error) => Err(ServerFailure::Unclear(error.to_string())),
@@ -116,7 +116,7 @@ fn invalid_response() -> ServerFailure {
 }
 
 /// `patch deployments.apps in namespace shop`
-fn right(verb: Verb, served: &Served, kind: &GroupKind, name: &NamespacedName) -> String {
+fn right(verb: Verb, served: &ServedResource, kind: &GroupKind, name: &NamespacedName) -> String {
     let dot = if kind.group.is_empty() { "" } else { "." };
     format!("{} {}{dot}{} in namespace {}", verb.name(), served.plural, kind.group, name.namespace)
 }

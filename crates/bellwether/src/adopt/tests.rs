@@ -15,7 +15,7 @@ use crate::cli::{Adopt, Cli, Command};
 use bellwether_terminal::Screen;
 use clap::Parser as _;
 
-const SCREEN: Screen = Screen { colours: false, width: None };
+const SCREEN: Screen = Screen { color: false, width: None };
 
 fn command(arguments: &[&str]) -> Adopt {
     let words = ["bellwether", "adopt"].iter().chain(arguments);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bellwether_inspect::{observe::Location, wait};
-use bellwether_kube_io::write::Login;
+use bellwether_kube_io::client::ClientOptions;
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::{SignedDuration, Timestamp};
 
@@ -33,7 +33,7 @@ impl LocationArgs {
     pub(crate) fn location(&self) -> Location {
         let Self { kubeconfig, context, namespace, from } = self.clone();
         if from.is_empty() {
-            Location::Cluster { login: Login { kubeconfig, context }, namespace }
+            Location::Cluster { login: ClientOptions { kubeconfig, context }, namespace }
         } else {
             Location::Files { paths: from, namespace }
         }

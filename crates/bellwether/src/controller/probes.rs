@@ -4,7 +4,8 @@ use std::{future::Future, pin::Pin, sync::Arc};
 
 use bellwether_engine::{GroupKind, GroupRef, GroupStatus, NamespacedName, OwnKind, Unreadable};
 use bellwether_kube_io::{
-    controller_loop::ControllerLoop, metrics::Metrics, status_queries::StatusHandle, write::Leadership,
+    controller_loop::ControllerLoop, leader_election::Leadership, metrics::Metrics,
+    status_queries::StatusHandle,
 };
 use bellwether_model::text::one_line;
 use bellwether_server::{Answer, Process};
@@ -14,7 +15,7 @@ use tokio::sync::watch;
 use crate::cli::Controller;
 
 /// The limit of Kubernetes. Names in requests may be longer.
-const LONGEST_NAME: usize = 253;
+const MAX_NAME: usize = 253;
 
 const NOTHING_LISTED_YET: &str = "no kinds have been listed yet";
 
@@ -49,9 +50,9 @@ impl Probes {
 
 impl Process for Probes {
     fn waits_for(&self) -> Vec<String> {
-        let census = self.metrics.census();
-        let mut waits: Vec<_> = census.unknown.iter().map(not_listed_yet).collect();
-        if !census.open && waits.is_empty() {
+        let stats = self.metrics.stats();
+        let mut waits: Vec<_> = stats.unlisted_kinds.iter().map(not_listed_yet).collect();
+        if !stats.synced && waits.is_empty() {
             waits.push(NOTHING_LISTED_YET.to_owned());
         }
         if *self.leadership.borrow() == (Leadership::Standby { holder: None }) {
@@ -135,7 +136,7 @@ fn plural(kind: &GroupKind) -> String {
 }
 
 fn not_found(group: &GroupRef, watch_namespace: Option<&str>) -> String {
-    let short = |name: &Arc<str>| one_line(&**name, LONGEST_NAME).into_owned();
+    let short = |name: &Arc<str>| one_line(&**name, MAX_NAME).into_owned();
     let (kind, NamespacedName { namespace, name }) = (group.kind.kind().kind, &group.name);
     let object = format!("{kind} {}", short(name));
     // Rollups are cluster-scoped, and a controller of one namespace does not manage them.
@@ -235,7 +236,7 @@ mod tests {
         "Pods have not been listed yet; Deployments.apps have not been listed yet"
     )]
     #[case::forbidden(
-        Some(vec![(GroupKind::own("Rollup"), Some(forbidden()))]),
+        Some(vec![(GroupKind::bellwether("Rollup"), Some(forbidden()))]),
         "cannot list Rollups.bellwether.dev: forbidden. Grant Bellwether the verbs get, list and watch on rollups in the API \
          group bellwether.dev"
     )]

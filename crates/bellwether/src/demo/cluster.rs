@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bellwether_engine::{Driver, Effect, Engine, Event, Group, GroupKind, Now, Outcome, Sources};
+use bellwether_engine::{ClusterSources, Driver, Effect, Engine, Event, Group, GroupKind, Now, Outcome};
 use bellwether_inspect::{
     observe::ListedObject,
     owner_tree::{Node, kinds_below, tree},
@@ -89,7 +89,7 @@ impl Cluster {
                 let components: Value =
                     serde_json::from_str(components).context("invalid component in the demo")?;
                 let patch = json!({ "spec": { "components": components } });
-                self.store.patch(&GroupKind::own("Application"), application, &patch);
+                self.store.patch(&GroupKind::bellwether("Application"), application, &patch);
             }
             UserAction::SetImage(name, image) => self.set_image(name, image),
             UserAction::Patch(group, kind, name, patch) => {
@@ -142,7 +142,7 @@ impl Cluster {
             self.apply(effects);
         }
         for (slot, change) in self.driver.write(self.clocks(), true) {
-            let mut sources = Sources::hub(&mut self.store);
+            let mut sources = ClusterSources::hub(&mut self.store);
             let outcome = match sources.get_mut(&slot.object.cluster) {
                 Ok(store) => store.write(&slot, &change),
                 Err(error) => Outcome::from(error),
@@ -156,7 +156,7 @@ impl Cluster {
     fn apply(&mut self, effects: Vec<Effect>) {
         let now = self.clocks();
         // The driver keeps the writes. Events of Kubernetes are not shown.
-        Sources::hub(&mut self.store).route(effects, |unreadable| self.driver.step(now, unreadable));
+        ClusterSources::hub(&mut self.store).route(effects, |unreadable| self.driver.step(now, unreadable));
     }
 
     pub(super) fn groups(&self) -> Vec<Group> {

@@ -66,7 +66,7 @@ pub fn still(columns: usize) -> Result<String> {
     for _ in 0..STILL_STEPS {
         narration.step()?;
     }
-    let screen = Screen { colours: true, width: Some(columns) };
+    let screen = Screen { color: true, width: Some(columns) };
     Ok(page::page(&narration, screen, STILL_LINES))
 }
 

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use bellwether_engine::{
-    Change, FeedEvent, FeedId, GroupKind, Lens, LookContext, NamespacedName, ObservedObject, Outcome, Served,
-    Slot, Source, Unreadable,
+    ClusterSource, FeedEvent, FeedId, GroupKind, Lens, NamespacedName, ObservedObject, Outcome,
+    ProjectionContext, ServedResource, Slot, Unreadable, Write,
 };
 use bellwether_memory_cluster::{MemoryCluster, Object, identity, merge, served};
 use jiff::Timestamp;
@@ -162,18 +162,18 @@ impl Store {
     }
 
     fn observe(&self, object: &Object, lens: &Lens) -> Option<(NamespacedName, ObservedObject)> {
-        object.seen(lens, LookContext { now: self.now, has_status: Some(true) })
+        object.seen(lens, ProjectionContext { now: self.now, has_status: Some(true) })
     }
 
     /// Makes a change of the engine under its preconditions.
-    pub(super) fn write(&mut self, slot: &Slot, change: &Change) -> Outcome {
+    pub(super) fn write(&mut self, slot: &Slot, change: &Write) -> Outcome {
         let time = self.time();
         self.cluster.write(slot, change, &time)
     }
 }
 
 /// Queues a list when a kind is followed. Changes are queued by [`Store::take_events`].
-impl Source for Store {
+impl ClusterSource for Store {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         let Some(served) = self.served(kind) else {
             self.events.push((feed, FeedEvent::Unreadable(Unreadable::NotServed)));
@@ -196,7 +196,7 @@ impl Source for Store {
         self.events.retain(|(other, _)| *other != feed);
     }
 
-    fn served(&self, kind: &GroupKind) -> Option<Served> {
+    fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
         self.cluster.kinds.get(kind).cloned()
     }
 }
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     fn application() -> GroupKind {
-        GroupKind::own("Application")
+        GroupKind::bellwether("Application")
     }
 
     fn manifest() -> Value {
@@ -237,7 +237,9 @@ mod tests {
     /// The queued events, in short.
     fn events(store: &mut Store) -> Vec<String> {
         let text = |(_, event): (FeedId, FeedEvent)| match event {
-            FeedEvent::Applied(name, object) => format!("{} {}", name.name, object.facts.version.as_str()),
+            FeedEvent::Applied(name, object) => {
+                format!("{} {}", name.name, object.facts.resource_version.as_str())
+            }
             FeedEvent::Deleted(name) => format!("{} deleted", name.name),
             FeedEvent::Served(served) => served.plural.to_string(),
             FeedEvent::Unreadable(why) => why.to_string(),

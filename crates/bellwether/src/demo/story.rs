@@ -277,7 +277,7 @@ mod tests {
 
     fn lines() -> Vec<String> {
         let mut narration = Narration::begin().expect("valid manifests");
-        let (mut log, screen) = (ChangeLog::default(), Screen { colours: false, width: None });
+        let (mut log, screen) = (ChangeLog::default(), Screen { color: false, width: None });
         let mut lines = log.changes(&narration, screen);
         while narration.next().is_some() {
             narration.step().expect("valid manifests");
@@ -309,7 +309,7 @@ mod tests {
     #[case::usual(80, 23)]
     #[case::large(140, 39)]
     fn the_page_fits(#[case] columns: usize, #[case] height: usize) {
-        let screen = Screen { colours: true, width: Some(columns) };
+        let screen = Screen { color: true, width: Some(columns) };
         let mut narration = Narration::begin().expect("valid manifests");
         while narration.next().is_some() {
             let page = page(&narration, screen, height);

@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::Result;
 use bellwether_api::GROUP;
-use bellwether_input::{DuplicateKey, Spot};
+use bellwether_input::{DuplicateKey, ObjectLocation};
 use bellwether_model::{Object, Plan, State};
 use bellwether_terminal::{Screen, printable, sign, style};
 use serde::Serialize;
@@ -26,7 +26,7 @@ use crate::{
 use together::References;
 
 #[derive(Serialize)]
-struct Checked {
+struct LintedObject {
     file: String,
     line: usize,
     kind: String,
@@ -69,8 +69,9 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
         Err(error) => return Ok(Outcome::bad_input(error)),
     };
     let (mut checked, mut errors, mut others) = (Vec::new(), Vec::new(), 0);
-    let check =
-        |object: &Object<'_>, spot: &Spot<'_>| (object.group() == GROUP).then(|| Checked::of(object, spot));
+    let check = |object: &Object<'_>, spot: &ObjectLocation<'_>| {
+        (object.group() == GROUP).then(|| LintedObject::of(object, spot))
+    };
     for entry in bellwether_input::read_with_spots(&inputs, &Plan::whole(), &check) {
         match entry {
             Ok(Some(object)) => checked.push(object),
@@ -118,8 +119,8 @@ fn findings(object: &Object<'_>) -> Vec<Finding> {
     errors.into_iter().map(Finding::in_field).collect()
 }
 
-impl Checked {
-    fn of(object: &Object<'_>, spot: &Spot<'_>) -> Self {
+impl LintedObject {
+    fn of(object: &Object<'_>, spot: &ObjectLocation<'_>) -> Self {
         let lines = spot.lines();
         let found = findings(object).into_iter().map(|finding| {
             let line = finding.field.as_deref().map_or_else(|| lines.first(), |field| lines.of(field));
@@ -152,7 +153,7 @@ impl LocatedFinding {
     }
 }
 
-fn page(checked: &[Checked], others: usize, screen: Screen) -> String {
+fn page(checked: &[LintedObject], others: usize, screen: Screen) -> String {
     let mut text = String::new();
     for object in checked {
         let state = Some(if object.valid { State::Ready } else { State::Failed });

@@ -1,7 +1,7 @@
 //! Errors in a Rollup that its schema does not find.
 
 use bellwether_api::{Rollup, RollupSpec};
-use bellwether_engine::rollup_mistakes;
+use bellwether_engine::invalid_components;
 use bellwether_inspect::observe::is_of_the_cluster;
 use bellwether_model::Object;
 
@@ -17,7 +17,7 @@ pub(super) fn errors(object: &Object<'_>) -> Vec<FieldError> {
 }
 
 fn errors_in(name: &str, spec: &RollupSpec) -> Vec<FieldError> {
-    let mistakes = rollup_mistakes(name, spec).into_iter().map(|(field, text)| error(&field, text));
+    let mistakes = invalid_components(name, spec).into_iter().map(|(field, text)| error(&field, text));
     let mut errors: Vec<_> = mistakes.collect();
     for (index, component) in spec.components.iter().enumerate() {
         let field = format!("spec.components[{index}]");

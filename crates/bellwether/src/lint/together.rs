@@ -7,7 +7,7 @@ use bellwether_input::Lines;
 use bellwether_model::{Object, Value};
 use bellwether_terminal::first_few;
 
-use super::{Checked, LocatedFinding, application::error};
+use super::{LintedObject, LocatedFinding, application::error};
 use crate::rules::Finding;
 
 /// What refers from an object to others.
@@ -34,7 +34,7 @@ impl References {
 }
 
 /// Adds the errors between objects to each of them. Returns notes about what may be intended.
-pub(super) fn check(checked: &mut [Checked]) -> Vec<String> {
+pub(super) fn check(checked: &mut [LintedObject]) -> Vec<String> {
     let (mut found, notes) = duplicates(checked);
     found.extend(cycles(checked));
     for (index, finding) in found {
@@ -49,11 +49,11 @@ pub(super) fn check(checked: &mut [Checked]) -> Vec<String> {
 
 /// Objects with the same kind, namespace and name: the last one applied wins. In two files they may be for
 /// two clusters, so that is only a note.
-fn duplicates(checked: &[Checked]) -> (Vec<(usize, LocatedFinding)>, Vec<String>) {
+fn duplicates(checked: &[LintedObject]) -> (Vec<(usize, LocatedFinding)>, Vec<String>) {
     let mut known = HashMap::new();
     let (mut findings, mut notes) = (Vec::new(), Vec::new());
     for (index, object) in checked.iter().enumerate().filter(|(_, object)| !object.name.is_empty()) {
-        let Checked { file, kind, namespace, name, references, .. } = object;
+        let LintedObject { file, kind, namespace, name, references, .. } = object;
         let first = *known.entry((kind, namespace, name)).or_insert(object);
         let text = format!("duplicate {kind} {name:?}: also in {}:{}", first.file, first.line);
         if std::ptr::eq(first, object) {
@@ -69,7 +69,7 @@ fn duplicates(checked: &[Checked]) -> (Vec<(usize, LocatedFinding)>, Vec<String>
 }
 
 /// Rollups that are components of one another. A Rollup that is its own component has an error already.
-fn cycles<'c>(checked: &'c [Checked]) -> Vec<(usize, LocatedFinding)> {
+fn cycles<'c>(checked: &'c [LintedObject]) -> Vec<(usize, LocatedFinding)> {
     let rollups = || checked.iter().enumerate().filter(|(_, object)| object.kind == "Rollup");
     let references: HashMap<_, _> =
         rollups().map(|(_, object)| (object.name.as_str(), &object.references)).collect();
@@ -77,7 +77,7 @@ fn cycles<'c>(checked: &'c [Checked]) -> Vec<(usize, LocatedFinding)> {
         let named = references.get(of).map(|references| references.rollups.as_slice()).unwrap_or_default();
         named.iter().map(|(name, ..)| name.as_str()).filter(|name| *name != of).collect::<Vec<_>>()
     };
-    let cycle = |(index, object): (usize, &'c Checked)| {
+    let cycle = |(index, object): (usize, &'c LintedObject)| {
         let path = shortest_cycle(&object.name, &others)?;
         let next = *path.get(1)?;
         let (_, field, line) = object.references.rollups.iter().find(|(name, ..)| name == next)?;

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use anyhow::Result;
 use bellwether_expr::Place;
-use bellwether_health::user::{Flaw, Overridden};
+use bellwether_health::user::{Overridden, RuleFieldError};
 use bellwether_model::State;
 use bellwether_terminal::{Screen, columns, printable, sign, style};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::{
 };
 
 #[derive(Serialize)]
-struct Checked {
+struct LintedRule {
     file: String,
     name: String,
     /// The kind that the rule is for. Absent for an invalid rule.
@@ -50,7 +50,7 @@ pub(crate) struct Finding {
 
 pub(super) fn run(command: &RuleFiles, screen: Screen) -> Result<Outcome> {
     let loaded = Loaded::from(&command.files);
-    let mut checked: Vec<_> = loaded.rules.iter().map(Checked::of).collect();
+    let mut checked: Vec<_> = loaded.rules.iter().map(LintedRule::of).collect();
     for overridden in loaded.in_force().overridden() {
         let why = format!(
             "never used: rule {:?} is also for {} and {}",
@@ -87,7 +87,7 @@ fn why_first(overridden: &Overridden) -> &'static str {
 }
 
 /// Rules with the same name: in a cluster, the last one applied wins.
-fn mark_duplicates(rules: &[Found], checked: &mut [Checked]) {
+fn mark_duplicates(rules: &[Found], checked: &mut [LintedRule]) {
     for (index, rule) in rules.iter().enumerate() {
         let is_same = |other: &&Found| other.name == rule.name && !rule.name.is_empty();
         if let Some(other) = rules[..index].iter().find(is_same) {
@@ -98,7 +98,7 @@ fn mark_duplicates(rules: &[Found], checked: &mut [Checked]) {
     }
 }
 
-impl Checked {
+impl LintedRule {
     fn of(found: &Found) -> Self {
         let errors = found.rule.as_ref().err().into_iter().flatten();
         Self {
@@ -127,8 +127,8 @@ impl Finding {
         }
     }
 
-    fn in_source(flaw: &Flaw) -> Self {
-        let (line, column) = match flaw.mistake.place {
+    fn in_source(flaw: &RuleFieldError) -> Self {
+        let (line, column) = match flaw.compile_error.place {
             Place::Text { line, column } => (Some(line), Some(column)),
             Place::Line(line) => (Some(line), None),
             Place::Tree(_) => (None, None),
@@ -137,14 +137,14 @@ impl Finding {
             field: Some(flaw.field.clone()),
             line,
             column,
-            text: flaw.mistake.text.clone(),
-            hint: flaw.mistake.hint.clone(),
+            text: flaw.compile_error.text.clone(),
+            hint: flaw.compile_error.hint.clone(),
             excerpt: line.and_then(|line| flaw.source.lines().nth(line - 1)).map(str::to_owned),
         }
     }
 }
 
-fn page(checked: &[Checked], screen: Screen) -> String {
+fn page(checked: &[LintedRule], screen: Screen) -> String {
     let mut text = String::new();
     for rule in checked {
         let state = Some(if rule.valid { State::Ready } else { State::Failed });

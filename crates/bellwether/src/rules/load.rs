@@ -8,7 +8,7 @@ use std::{
 
 use bellwether_api::HealthRule;
 use bellwether_engine::user_rule;
-use bellwether_health::user::{CompiledRule, Flaw, Form, RuleTarget, UserRule, UserRules};
+use bellwether_health::user::{CompiledRule, Form, RuleFieldError, RuleTarget, UserRule, UserRules};
 use bellwether_input::files_in;
 use bellwether_model::{Object, Plan};
 
@@ -32,7 +32,7 @@ pub(crate) enum RuleError {
     /// A field does not match the schema.
     Field(schema::FieldError),
     /// The expression or script in a field does not compile.
-    Source(Box<Flaw>),
+    Source(Box<RuleFieldError>),
 }
 
 /// The file name of Argo CD scripts.
@@ -113,7 +113,7 @@ impl Loaded {
         };
         let rule = UserRule { name: name.clone(), created: None, kind, form: Form::Lua(source) };
         let rule = rule.compile().map(Arc::new).map_err(|flaws| {
-            let named = flaws.into_iter().map(|flaw| Flaw { field: SCRIPT.to_owned(), ..flaw });
+            let named = flaws.into_iter().map(|flaw| RuleFieldError { field: SCRIPT.to_owned(), ..flaw });
             named.map(|flaw| RuleError::Source(Box::new(flaw))).collect()
         });
         self.rules.push(Found { file: file.to_owned(), name, rule });

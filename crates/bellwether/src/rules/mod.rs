@@ -55,7 +55,7 @@ impl Chosen {
     /// The fields of objects that the rules read.
     pub(crate) fn plan(&self) -> Plan {
         let mut plan = Plan::everything();
-        self.rules.keep_for_all(&mut plan);
+        self.rules.add_all_fields(&mut plan);
         plan
     }
 

@@ -88,8 +88,8 @@ pub(crate) fn error_in_head(object: &Object<'_>) -> Option<FieldError> {
         _ if object.version() != VERSION => error("apiVersion", format!("must be {GROUP}/{VERSION}")),
         None | Some(Value::Null) => error("metadata.name", "required".to_owned()),
         Some(Value::Text(name)) if is_name(name) => None,
-        Some(Value::Text(name)) if name.len() > LONGEST_NAME => {
-            error("metadata.name", format!("must have at most {LONGEST_NAME} characters, has {}", name.len()))
+        Some(Value::Text(name)) if name.len() > MAX_NAME => {
+            error("metadata.name", format!("must have at most {MAX_NAME} characters, has {}", name.len()))
         }
         Some(Value::Text(name)) => error(
             "metadata.name",
@@ -103,7 +103,7 @@ pub(crate) fn error_in_head(object: &Object<'_>) -> Option<FieldError> {
 }
 
 /// The maximum length of an object name, in bytes.
-const LONGEST_NAME: usize = 253;
+const MAX_NAME: usize = 253;
 
 /// Whether the API server accepts this name for an object: an RFC 1123 subdomain.
 pub(crate) fn is_name(name: &str) -> bool {
@@ -111,7 +111,7 @@ pub(crate) fn is_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty() && part.chars().all(is_legal) && !part.starts_with('-') && !part.ends_with('-')
     };
-    name.len() <= LONGEST_NAME && name.split('.').all(is_part)
+    name.len() <= MAX_NAME && name.split('.').all(is_part)
 }
 
 /// The message, with the nearest known word, or with all of them if none is near.

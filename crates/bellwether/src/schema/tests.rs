@@ -50,7 +50,7 @@ fn every_rule_of_our_kinds_can_be_evaluated_here() {
         assert!(
             program.is_ok(),
             "{rule}: {}",
-            program.err().map(|mistake| mistake.to_string()).unwrap_or_default()
+            program.err().map(|compile_error| compile_error.to_string()).unwrap_or_default()
         );
     }
 }
@@ -87,7 +87,7 @@ fn suggestions(#[case] word: &str, #[case] expected: &str) {
 
 /// A row of the table for tests on a real API server.
 #[derive(Deserialize)]
-struct Case {
+struct AdmissionCase {
     #[serde(rename = "case")]
     shows: String,
     object: Value,
@@ -104,10 +104,10 @@ struct Case {
 #[case::binding_policy("BindingPolicy", include_str!("../../../api/tests/it/cases/binding_policy.yaml"))]
 #[case::combined_status("CombinedStatus", include_str!("../../../api/tests/it/cases/combined_status.yaml"))]
 fn rejects_what_an_api_server_rejects(#[case] kind: &str, #[case] table: &str) {
-    let cases: Vec<Case> = serde_saphyr::from_str(table).expect("a table");
+    let cases: Vec<AdmissionCase> = serde_saphyr::from_str(table).expect("a table");
     assert!(cases.len() > 5);
     let mut wrong = Vec::new();
-    for Case { shows, object, change, rejected } in cases {
+    for AdmissionCase { shows, object, change, rejected } in cases {
         let mut manifest =
             json!({ "apiVersion": "bellwether.dev/v1alpha1", "kind": kind, "metadata": { "name": "a" } });
         for (name, value) in object.as_object().into_iter().flatten() {

@@ -20,7 +20,7 @@ mod wordpress;
 use std::{ops::Deref, path::PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use bellwether_testkit::{Access, Cluster, Kubectl, PATIENCE, eventually, shared};
+use bellwether_testkit::{Access, Cluster, Kubectl, TIMEOUT, eventually, shared};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -61,7 +61,7 @@ impl Controller {
     }
 
     async fn is_ready(&self) -> Result<()> {
-        self.ready(PATIENCE).await
+        self.ready(TIMEOUT).await
     }
 
     /// What it answers to a probe: the code, and what it says.
@@ -74,7 +74,7 @@ impl Controller {
     /// Waits until a probe is answered so, and gives back what it says.
     async fn probed(&self, path: &str, code: u16, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut last = (0, Value::Null);
-        eventually(PATIENCE, &format!("{path} says {code}"), async || {
+        eventually(TIMEOUT, &format!("{path} says {code}"), async || {
             last = self.probe(path).await?;
             Ok(last.0 == code && is_so(&last.1))
         })
@@ -154,7 +154,7 @@ impl Story {
     /// The status of an Application, once it is so.
     async fn status(&self, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut status = Value::Null;
-        eventually(PATIENCE, &format!("{name}: {what}"), async || {
+        eventually(TIMEOUT, &format!("{name}: {what}"), async || {
             status = self.get(&format!("application/{name}")).await?["status"].take();
             Ok(is_so(&status))
         })
@@ -173,7 +173,7 @@ impl Story {
     /// Waits until the owners of an object are these.
     async fn owners_are(&self, object: &str, names: &[&str]) -> Result<()> {
         let mut owners = Vec::new();
-        eventually(PATIENCE, &format!("the owners of {object} are {names:?}"), async || {
+        eventually(TIMEOUT, &format!("the owners of {object} are {names:?}"), async || {
             let references = self.get(object).await?["metadata"]["ownerReferences"].take();
             owners = references.as_array().into_iter().flatten().map(|owner| text(&owner["name"])).collect();
             Ok(owners == names)
@@ -183,7 +183,7 @@ impl Story {
     }
 
     async fn is_gone(&self, object: &str) -> Result<()> {
-        eventually(PATIENCE, &format!("{object} is gone"), async || {
+        eventually(TIMEOUT, &format!("{object} is gone"), async || {
             let answer = self.kubectl.run(&["get", object]).await?;
             Ok(!answer.success && answer.stderr.contains("NotFound"))
         })

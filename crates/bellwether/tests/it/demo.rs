@@ -107,7 +107,7 @@ impl Terminal {
             }
             // Line wrap off and on.
             "[?7l" | "[?7h" => {}
-            colours if colours.ends_with('m') => {}
+            color if color.ends_with('m') => {}
             up => {
                 let count = up.strip_prefix('[').and_then(|up| up.strip_suffix('A'));
                 let count: usize = count.and_then(|count| count.parse().ok()).expect("lines to go up");

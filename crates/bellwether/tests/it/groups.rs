@@ -155,10 +155,10 @@ fn trees_fit_on_any_screen(#[case] columns: u16) {
 #[rstest]
 #[case::no_color(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")], false)]
 #[case::as_usual(&[("TERM", "xterm-256color")], true)]
-fn states_have_words_and_colours(#[case] environment: &[(&str, &str)], #[case] colours: bool) {
+fn states_have_words_and_colours(#[case] environment: &[(&str, &str)], #[case] color: bool) {
     for arguments in [&["status"][..], &["status", "checkout"], &["tree", "checkout"]] {
         let run = on_a_terminal(applications(arguments).envs(environment.iter().copied()), 100);
-        assert_eq!(run.stdout.contains('\u{1b}'), colours, "{}", run.stdout);
+        assert_eq!(run.stdout.contains('\u{1b}'), color, "{}", run.stdout);
         assert!(run.stdout.contains("Failed"), "never colour alone: {}", run.stdout);
     }
 }

@@ -20,7 +20,7 @@ mod stateful_set;
 use std::io::{Seek as _, Write as _};
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Kubectl, PATIENCE, eventually, shared};
+use bellwether_testkit::{Kubectl, TIMEOUT, eventually, shared};
 use insta::assert_snapshot;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ impl Story {
     /// The Pods without a node, as soon as there are `count`.
     async fn waiting(&self, count: usize) -> Result<Vec<String>> {
         let mut waiting = Vec::new();
-        eventually(PATIENCE, &format!("{count} Pods wait for a node"), async || {
+        eventually(TIMEOUT, &format!("{count} Pods wait for a node"), async || {
             let pods: Value = serde_json::from_str(&self.kubectl("get pods -o json").await?)?;
             let pods = pods["items"].as_array().context("no list")?.iter();
             waiting = pods
@@ -163,7 +163,7 @@ impl Story {
 
     async fn wait_for(&self, object: &str, time: Option<SignedDuration>, verdict: &str) -> Result<String> {
         let mut line = String::new();
-        eventually(PATIENCE, &format!("{object} is {verdict}"), async || {
+        eventually(TIMEOUT, &format!("{object} is {verdict}"), async || {
             let object = self.kubectl(&format!("get {object} -o json")).await?;
             let mut assessed = AssessedLine::of(&object, None)?;
             if let Some(time) = time {
@@ -180,7 +180,7 @@ impl Story {
 
     /// Records a step as soon as an object does not exist.
     async fn is_gone(&mut self, step: &str, object: &str) -> Result<()> {
-        eventually(PATIENCE, &format!("{object} is gone"), async || {
+        eventually(TIMEOUT, &format!("{object} is gone"), async || {
             let answer = self.kubectl.run(&["get", object]).await?;
             Ok(!answer.success && answer.stderr.contains("NotFound"))
         })

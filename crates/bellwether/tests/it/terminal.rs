@@ -66,23 +66,23 @@ fn a_table_fits(#[case] columns: u16) {
 #[case::no_color(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")], false)]
 #[case::a_dumb_terminal(&[("TERM", "dumb")], false)]
 #[case::as_usual(&[("TERM", "xterm-256color")], true)]
-fn colours_on_a_terminal(#[case] environment: &[(&str, &str)], #[case] colours: bool) {
+fn colours_on_a_terminal(#[case] environment: &[(&str, &str)], #[case] color: bool) {
     let mut command = objects_command(&["assess", "shop.yaml"]);
     let run = on_a_terminal(command.envs(environment.iter().copied()), 80);
-    let state = if colours { "\u{1b}[31m✗ Failed\u{1b}[0m" } else { "✗ Failed" };
+    let state = if color { "\u{1b}[31m✗ Failed\u{1b}[0m" } else { "✗ Failed" };
     assert!(run.stdout.contains(state), "{}", run.stdout);
-    assert_eq!(run.stdout.contains(ESCAPE), colours, "{}", run.stdout);
+    assert_eq!(run.stdout.contains(ESCAPE), color, "{}", run.stdout);
 }
 
 #[rstest]
 #[case::as_usual(&[], false)]
 #[case::forced(&[("CLICOLOR_FORCE", "1")], true)]
 #[case::forced_and_forbidden(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false)]
-fn colours_in_a_pipe(#[case] environment: &[(&str, &str)], #[case] colours: bool) {
+fn colours_in_a_pipe(#[case] environment: &[(&str, &str)], #[case] color: bool) {
     for arguments in [["assess", "shop.yaml"], ["explain", "shop.yaml"]] {
         let mut command = objects_command(&arguments);
         let run = Run::from(command.envs(environment.iter().copied()).output().expect("the binary runs"));
-        assert_eq!(run.stdout.contains(ESCAPE), colours, "{}", run.stdout);
+        assert_eq!(run.stdout.contains(ESCAPE), color, "{}", run.stdout);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
 };
 
 use super::{
-    app::{App, LegacySpec},
+    application_state::{AppK8sIoExtras, ApplicationState},
     status::{MESSAGE_BUDGET, link, remedy, unresolved},
 };
 
@@ -31,9 +31,9 @@ const MAX_BYTES: usize = 512 << 10;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[READY, ERROR],
-    announced: &[(READY, Some(ConditionStatus::True))],
+    recorded: &[(READY, Some(ConditionStatus::True))],
     shape: ConditionShape::UpdateTime,
-    conflict_hint: Some("stop the other one, or start Bellwether with --app-k8s-io=false"),
+    overwrite_hint: Some("stop the other one, or start Bellwether with --app-k8s-io=false"),
 };
 
 #[derive(Debug, Serialize)]
@@ -59,34 +59,39 @@ struct ComponentStatus {
 
 /// Ready first.
 pub(super) fn conditions<'a>(
-    app: &'a App,
-    legacy: &'a LegacySpec,
+    app: &'a ApplicationState,
+    app_k8s_io: &'a AppK8sIoExtras,
     feeds: &'a Feeds,
 ) -> Vec<(&'static str, Option<LazyStatement<'a>>)> {
     let unreadable = unresolved(app, feeds);
-    let errors = legacy.invalid_fields.len() + unreadable.len();
-    let ready = ready(app, legacy, errors > 0);
-    let errors = errors + app.refused.len();
+    let errors = app_k8s_io.invalid_fields.len() + unreadable.len();
+    let ready = ready(app, app_k8s_io, errors > 0);
+    let errors = errors + app.failed_owner_writes.len();
     let error = if errors == 0 {
         LazyStatement::new(ConditionStatus::False, reasons::NO_ERROR, || "No error seen".to_owned())
     } else {
         LazyStatement::new(ConditionStatus::True, reasons::ERROR_SEEN, move || {
-            let invalid_fields = legacy.invalid_fields.iter().map(|field| (Cow::from(field), Cow::from("")));
+            let invalid_fields =
+                app_k8s_io.invalid_fields.iter().map(|field| (Cow::from(field), Cow::from("")));
             let kinds = unreadable.iter().map(|(kind, why)| {
                 (Cow::from(format!("{}:", in_full(kind))), Cow::from(format!("{why}{}", remedy(kind, why))))
             });
-            let refused = app.refused.iter();
-            let refused = refused.map(|((kind, name), why)| {
+            let failed_owner_writes = app.failed_owner_writes.iter();
+            let failed_owner_writes = failed_owner_writes.map(|((kind, name), why)| {
                 (Cow::from(format!("{}/{name}:", kind.kind)), Cow::from(why.to_string()))
             });
-            message(invalid_fields.chain(kinds).chain(refused), errors, MESSAGE_BUDGET)
+            message(invalid_fields.chain(kinds).chain(failed_owner_writes), errors, MESSAGE_BUDGET)
         })
     };
     vec![(READY, Some(ready)), (ERROR, Some(error))]
 }
 
 /// Unknown if there is an error, or if there are no members: an Application without members is never ready.
-fn ready<'a>(app: &'a App, legacy: &'a LegacySpec, has_errors: bool) -> LazyStatement<'a> {
+fn ready<'a>(
+    app: &'a ApplicationState,
+    app_k8s_io: &'a AppK8sIoExtras,
+    has_errors: bool,
+) -> LazyStatement<'a> {
     let (ready, total) = (ready_count(app), app.members.total());
     let unknown_count = app.members.count(State::Unknown);
     let unknown = |message: fn() -> String| {
@@ -96,7 +101,7 @@ fn ready<'a>(app: &'a App, legacy: &'a LegacySpec, has_errors: bool) -> LazyStat
         unknown(|| {
             "failed to aggregate all components' statuses, check the Error condition for details".to_owned()
         })
-    } else if total == 0 && !legacy.selects {
+    } else if total == 0 && !app_k8s_io.has_selector {
         unknown(|| "no components found: spec.selector is missing".to_owned())
     } else if total == 0 && app.kind_uses.is_empty() {
         unknown(|| "no components found: spec.componentKinds is empty".to_owned())
@@ -118,12 +123,17 @@ fn ready<'a>(app: &'a App, legacy: &'a LegacySpec, has_errors: bool) -> LazyStat
 }
 
 /// Suspended members do not block readiness.
-fn ready_count(app: &App) -> usize {
+fn ready_count(app: &ApplicationState) -> usize {
     app.members.count(State::Ready) + app.members.count(State::Suspended)
 }
 
-pub(super) fn render(app: &App, legacy: &LegacySpec, feeds: &Feeds, now: Timestamp) -> AppK8sIoStatus {
-    let conditions = conditions(app, legacy, feeds);
+pub(super) fn render(
+    app: &ApplicationState,
+    app_k8s_io: &AppK8sIoExtras,
+    feeds: &Feeds,
+    now: Timestamp,
+) -> AppK8sIoStatus {
+    let conditions = conditions(app, app_k8s_io, feeds);
     let conditions = conditions.into_iter().map(|(type_, statement)| (type_, statement.map(Statement::from)));
     AppK8sIoStatus {
         observed_generation: app.publication.generation,
@@ -134,7 +144,7 @@ pub(super) fn render(app: &App, legacy: &LegacySpec, feeds: &Feeds, now: Timesta
 }
 
 /// By kind in the order of the spec, then by name.
-fn components(app: &App, feeds: &Feeds) -> Vec<ComponentStatus> {
+fn components(app: &ApplicationState, feeds: &Feeds) -> Vec<ComponentStatus> {
     let mut of_kind: HashMap<&GroupKind, Vec<&MemberEntry>> = HashMap::new();
     for (_, entry) in app.members.worst_first() {
         of_kind.entry(&entry.kind).or_default().push(entry);
@@ -157,7 +167,7 @@ fn components(app: &App, feeds: &Feeds) -> Vec<ComponentStatus> {
         .collect()
 }
 
-fn component(app: &App, entry: &MemberEntry, feeds: &Feeds) -> ComponentStatus {
+fn component(app: &ApplicationState, entry: &MemberEntry, feeds: &Feeds) -> ComponentStatus {
     let feed = app.kind_uses.get(&entry.kind).and_then(|kind_use| feeds.get(kind_use.feed));
     ComponentStatus {
         link: feed.and_then(|feed| link(feed, &app.name.namespace, &entry.name.name)),

@@ -7,51 +7,56 @@ use std::{
 };
 
 use crate::{
-    context::Context,
     event::Unreadable,
     feeds::ObjectId,
+    grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind},
     registry::GroupId,
-    wanted::Wanted,
+    requested_fields::RequestedFields,
 };
 
 use super::{
     Applications,
-    app::{App, KindUse},
-    health_check,
-    membership::{check_presence, count},
+    application_state::{ApplicationState, KindUse},
+    health_check_pod,
+    membership::{check_presence, upsert_member},
     owned_kinds::Remaining,
     ownership::{self, Owned},
 };
 
 impl Applications {
     /// Counts all members anew, after the spec changed.
-    pub(super) fn attach(&mut self, id: GroupId, cx: &mut Context<'_>) {
+    pub(super) fn apply_spec(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
         if !self.apps.is_synced() {
             return;
         }
-        let mut concerned: BTreeSet<_> = self.detach(id).into_iter().collect();
+        let mut concerned: BTreeSet<_> = self.remove_spec(id).into_iter().collect();
         self.update_kind_uses(id, cx);
         let Some(app) = self.apps.get_mut(id) else { return };
         let name = app.name.clone();
-        app.components = App::named(&app.spec);
+        app.components = ApplicationState::named_components(&app.spec);
         let named =
             app.components.iter().map(|component| (component.kind.clone(), Arc::clone(&component.name)));
         // An object with the name of its health-check Pod also affects it.
-        let pod = health_check::pod_of(app).map(|pod| (GroupKind::pod(), pod.name));
+        let pod = health_check_pod::pod_of(app).map(|pod| (GroupKind::pod(), pod.name));
         let named: Vec<_> = named.chain(pod).collect();
         let namespaces = app.namespaces();
         let index_entry =
             |namespace: &Arc<str>| self.index.insert(namespace, id, &app.selector, named.clone());
-        app.entries = namespaces.iter().map(Arc::clone).zip(namespaces.iter().map(index_entry)).collect();
-        let feeds: Vec<_> =
-            app.kind_uses.values().filter(|kind_use| kind_use.counts).map(|kind_use| kind_use.feed).collect();
+        app.index_entries =
+            namespaces.iter().map(Arc::clone).zip(namespaces.iter().map(index_entry)).collect();
+        let feeds: Vec<_> = app
+            .kind_uses
+            .values()
+            .filter(|kind_use| kind_use.allows_members)
+            .map(|kind_use| kind_use.feed)
+            .collect();
         for feed in feeds.into_iter().filter_map(|feed| cx.feeds.get(feed)) {
             for object in namespaces.iter().flat_map(|namespace| feed.in_namespace(namespace)) {
                 let Some(stored) = cx.feeds.object(object) else { continue };
                 concerned.insert(object);
                 if app.membership(&stored.facts).is_ok() {
-                    count(app, object, stored, feed, false, cx.now);
+                    upsert_member(app, object, stored, feed, false, cx.now);
                     let counted_by = self.counted_by.entry(object).or_default();
                     let mut all: Vec<_> = counted_by.iter().copied().chain([id]).collect();
                     all.sort_unstable();
@@ -62,8 +67,8 @@ impl Applications {
         for index in 0..app.components.len() {
             check_presence(app, index, cx);
         }
-        let dependencies = app.spec.dependencies.iter().map(|name| app.member(name)).collect();
-        let cycle_may_change = app.legacy.is_none() && self.dependencies.set(&name, dependencies);
+        let dependencies = app.spec.dependencies.iter().map(|name| app.in_namespace(name)).collect();
+        let cycle_may_change = app.app_k8s_io.is_none() && self.dependencies.set(&name, dependencies);
         concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
         if cycle_may_change {
             self.update_cycles(&name);
@@ -71,13 +76,13 @@ impl Applications {
         for object in concerned {
             self.reconcile_owners(object, cx);
         }
-        self.apps.touch(id);
+        self.apps.mark_dirty(id);
     }
 
     /// Removes the Application from the index and drops its counts. Returns the objects that it counted.
-    pub(super) fn detach(&mut self, id: GroupId) -> Vec<ObjectId> {
+    pub(super) fn remove_spec(&mut self, id: GroupId) -> Vec<ObjectId> {
         let Some(app) = self.apps.get_mut(id) else { return Vec::new() };
-        for (namespace, entry) in mem::take(&mut app.entries) {
+        for (namespace, entry) in mem::take(&mut app.index_entries) {
             self.index.remove(&namespace, id, &entry);
         }
         let members = mem::take(&mut app.members);
@@ -97,26 +102,29 @@ impl Applications {
     }
 
     /// Follows the kinds of the spec, and kinds whose owner references still have to be removed.
-    pub(super) fn update_kind_uses(&mut self, id: GroupId, cx: &mut Context<'_>) {
+    pub(super) fn update_kind_uses(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
-        let requests = app.requests();
+        let requests = app.requested_kinds();
         let mut before: BTreeMap<_, _> =
             mem::take(&mut app.kind_uses).into_iter().map(|(kind, kind_use)| (kind, kind_use.feed)).collect();
-        before.append(&mut app.leaving);
+        before.append(&mut app.kinds_to_release);
         let kept: Vec<_> =
             app.owned_kinds.kinds().filter(|kind| !requests.contains_key(kind)).cloned().collect();
         let mut follow =
-            |kind: &GroupKind| self.apps.follow(id, &Cluster::hub(), kind, &Wanted::default(), cx);
+            |kind: &GroupKind| self.apps.follow(id, &Cluster::hub(), kind, &RequestedFields::default(), cx);
         let mut kind_uses = BTreeMap::new();
         for (kind, request) in requests {
             let feed = before.remove(&kind).unwrap_or_else(|| follow(&kind));
-            kind_uses.insert(kind, KindUse { feed, versions: request.versions, counts: request.counts });
+            kind_uses.insert(
+                kind,
+                KindUse { feed, versions: request.versions, allows_members: request.allows_members },
+            );
         }
         for kind in kept {
             before.entry(kind).or_insert_with_key(&mut follow);
         }
         if let Some(app) = self.apps.get_mut(id) {
-            (app.kind_uses, app.leaving) = (kind_uses, before);
+            (app.kind_uses, app.kinds_to_release) = (kind_uses, before);
         }
     }
 
@@ -125,13 +133,13 @@ impl Applications {
         &mut self,
         id: GroupId,
         published: BTreeSet<GroupKind>,
-        cx: &mut Context<'_>,
+        cx: &mut GroupingContext<'_>,
     ) {
         let Some(app) = self.apps.get_mut(id) else { return };
         if !app.owned_kinds.set_published(published) {
             return;
         }
-        self.apps.touch(id);
+        self.apps.mark_dirty(id);
         if !self.apps.is_synced() {
             return;
         }
@@ -144,7 +152,7 @@ impl Applications {
     }
 
     /// Stops watching kinds of which the Application certainly owns nothing any more.
-    pub(super) fn release_kinds(&mut self, id: GroupId, cx: &mut Context<'_>) {
+    pub(super) fn release_kinds(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let mut owned_kinds = mem::take(&mut app.owned_kinds);
         let owned = self.owned.get(app.uid());
@@ -166,18 +174,18 @@ impl Applications {
         }
         app.owned_kinds = owned_kinds;
         let released: Vec<_> =
-            app.leaving.extract_if(.., |kind, _| !app.owned_kinds.contains(kind)).collect();
+            app.kinds_to_release.extract_if(.., |kind, _| !app.owned_kinds.contains(kind)).collect();
         for (_, feed) in released {
             self.release_feed(feed, id, cx);
         }
     }
 
-    pub(super) fn release_feed(&mut self, feed: FeedId, id: GroupId, cx: &mut Context<'_>) {
+    pub(super) fn release_feed(&mut self, feed: FeedId, id: GroupId, cx: &mut GroupingContext<'_>) {
         if self.apps.leave(feed, id, cx.feeds) {
             // No Application uses the kind any more: withdraw the pending changes of owner references.
             for object in cx.feeds.all(feed) {
                 if let (Some(stored), Some(feed)) = (cx.feeds.object(object), cx.feeds.get(feed)) {
-                    cx.queue.want(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
+                    cx.queue.request_write(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
                     self.clear_refused(&feed.kind, &stored.name);
                 }
             }

@@ -12,7 +12,7 @@ use crate::{
     publication::Publication,
 };
 
-use super::{app::LegacySpec, app_k8s_io, status};
+use super::{app_k8s_io, application_state::AppK8sIoExtras, status};
 
 #[derive(Clone, Copy)]
 pub(super) enum ApplicationManifest<'a> {
@@ -29,14 +29,14 @@ impl<'a> ApplicationManifest<'a> {
     }
 
     /// The spec in our own form, and what that form cannot express.
-    pub(super) fn spec(self) -> (ApplicationSpec, Option<LegacySpec>) {
+    pub(super) fn spec(self) -> (ApplicationSpec, Option<AppK8sIoExtras>) {
         match self {
             Self::Bellwether(written) => (written.spec.clone(), None),
             Self::AppK8sIo(OwnManifest { spec, .. }) => {
-                let legacy = LegacySpec {
+                let app_k8s_io = AppK8sIoExtras {
                     adds_owner: spec.add_owner_ref,
-                    selects: spec.selector.is_some(),
-                    invalid_fields: spec.mistakes.clone(),
+                    has_selector: spec.selector.is_some(),
+                    invalid_fields: spec.invalid_fields.clone(),
                 };
                 let spec = ApplicationSpec {
                     selector: spec.selector.clone().unwrap_or_default(),
@@ -44,7 +44,7 @@ impl<'a> ApplicationManifest<'a> {
                     component_kinds: spec
                         .component_kinds
                         .iter()
-                        .filter(|_| legacy.selects)
+                        .filter(|_| app_k8s_io.has_selector)
                         .cloned()
                         .collect(),
                     ownership: Ownership::Observe,
@@ -52,7 +52,7 @@ impl<'a> ApplicationManifest<'a> {
                     version: spec.version.clone(),
                     ..ApplicationSpec::default()
                 };
-                (spec, Some(legacy))
+                (spec, Some(app_k8s_io))
             }
         }
     }

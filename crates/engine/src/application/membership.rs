@@ -6,9 +6,9 @@ use bellwether_api::{ApplicationStatus, ObjectStatus, State};
 use jiff::Timestamp;
 
 use crate::{
-    context::Context,
     event::Unreadable,
     feeds::{Feed, Feeds, ObjectId, StoredObject},
+    grouping_context::GroupingContext,
     id::{FeedId, GroupKind, NamespacedName},
     members::{MemberEntry, MemberId},
     registry::GroupId,
@@ -17,7 +17,7 @@ use crate::{
 
 use super::{
     Applications,
-    app::{App, NamedComponent, Presence},
+    application_state::{ApplicationState, NamedComponent, Presence},
 };
 
 impl Applications {
@@ -25,7 +25,7 @@ impl Applications {
     pub(super) fn member_of(&self, feed: &Feed, stored: &StoredObject) -> Vec<GroupId> {
         let counts = |id: &GroupId| {
             let app = self.apps.get(*id);
-            app.is_some_and(|app| app.counts(&feed.kind) && app.membership(&stored.facts).is_ok())
+            app.is_some_and(|app| app.allows_members_of(&feed.kind) && app.membership(&stored.facts).is_ok())
         };
         self.index
             .candidates(&stored.name.namespace, &stored.facts.labels)
@@ -35,7 +35,12 @@ impl Applications {
     }
 
     /// Updates the presence of a component for all Applications that name it.
-    pub(super) fn check_presence(&mut self, kind: &GroupKind, name: &NamespacedName, cx: &Context<'_>) {
+    pub(super) fn check_presence(
+        &mut self,
+        kind: &GroupKind,
+        name: &NamespacedName,
+        cx: &GroupingContext<'_>,
+    ) {
         for id in self.index.naming(kind, name) {
             let Some(app) = self.apps.get_mut(id) else { continue };
             let is_named =
@@ -45,19 +50,19 @@ impl Applications {
                     check_presence(app, index, cx);
                 }
             }
-            self.apps.touch(id);
+            self.apps.mark_dirty(id);
         }
     }
 
     /// Updates all members and components of a kind.
-    pub(super) fn recount(&mut self, id: GroupId, feed: FeedId, cx: &Context<'_>) {
+    pub(super) fn update_members_of(&mut self, id: GroupId, feed: FeedId, cx: &GroupingContext<'_>) {
         let (Some(app), Some(known)) = (self.apps.get_mut(id), cx.feeds.get(feed)) else { return };
         let namespaces = app.namespaces();
         for object in namespaces.iter().flat_map(|namespace| known.in_namespace(namespace)) {
             if app.members.get(MemberId::Object(object)).is_some()
                 && let Some(stored) = cx.feeds.object(object)
             {
-                count(app, object, stored, known, true, cx.now);
+                upsert_member(app, object, stored, known, true, cx.now);
             }
         }
         for index in 0..app.components.len() {
@@ -68,9 +73,9 @@ impl Applications {
     }
 }
 
-/// Adds or updates a member. `is_new`: a state without a known time begins now.
-pub(super) fn count(
-    app: &mut App,
+/// Adds or updates a member. `is_new`: if the verdict has no time, the state starts now.
+pub(super) fn upsert_member(
+    app: &mut ApplicationState,
     object: ObjectId,
     stored: &StoredObject,
     feed: &Feed,
@@ -93,7 +98,7 @@ pub(super) fn count(
 }
 
 /// Updates the presence of a component. One that is missing or unknown is counted as a member.
-pub(super) fn check_presence(app: &mut App, index: usize, cx: &Context<'_>) {
+pub(super) fn check_presence(app: &mut ApplicationState, index: usize, cx: &GroupingContext<'_>) {
     let Some(component) = app.components.get(index) else { return };
     let Some(kind_use) = app.kind_uses.get(&component.kind) else { return };
     // Until the kind is listed, keep the stored times.
@@ -118,7 +123,7 @@ pub(super) fn check_presence(app: &mut App, index: usize, cx: &Context<'_>) {
     };
     // A missing component is missing since we noticed.
     let is_new = state == Some(State::Missing);
-    let (kind, member_id) = (component.kind.clone(), MemberId::Component(index));
+    let (kind, member_id) = (component.kind.clone(), MemberId::Placeholder(index));
     match state {
         Some(state) => {
             let since = since(app, member_id, &kind, &name, state, is_new, cx.now);
@@ -136,7 +141,7 @@ pub(super) fn check_presence(app: &mut App, index: usize, cx: &Context<'_>) {
 /// Since when a member is in its state, if its verdict has no time: as counted or stored before, or from now
 /// on if the state is new. Otherwise unknown: it may have been so for long.
 fn since(
-    app: &mut App,
+    app: &mut ApplicationState,
     member_id: MemberId,
     kind: &GroupKind,
     name: &NamespacedName,
@@ -154,13 +159,15 @@ fn since(
 
 /// Takes over the times that another replica stored, where the verdict has none. So two replicas that saw a
 /// change at different moments do not overwrite each other's times.
-pub(super) fn adopt_stored_times(app: &mut App, status: &ApplicationStatus, feeds: &Feeds) {
+pub(super) fn adopt_stored_times(app: &mut ApplicationState, status: &ApplicationStatus, feeds: &Feeds) {
     for object_status in &status.objects {
         let kind = GroupKind::new(&object_status.group, &object_status.kind);
-        for member_id in app.members.named(&kind, &app.member(&object_status.name), object_status.status) {
+        for member_id in
+            app.members.named(&kind, &app.in_namespace(&object_status.name), object_status.status)
+        {
             let object = match member_id {
                 MemberId::Object(object) => feeds.object(object),
-                MemberId::Component(_) => None,
+                MemberId::Placeholder(_) => None,
             };
             if object.is_none_or(|object| object.facts.verdict.since.is_none()) {
                 app.members.set_since(member_id, object_status.since.as_ref().map(|since| since.0));

@@ -1,15 +1,15 @@
 //! Applications: members in one namespace, selected by labels.
 //!
 //! `index.rs` finds the Applications that an object may belong to, and `membership.rs` counts it.
-//! `ownership.rs`, `dependencies.rs` and `health_check.rs` each implement one part of the spec. `status.rs`
+//! `ownership.rs`, `dependencies.rs` and `health_check_pod.rs` each implement one part of the spec. `status.rs`
 //! renders the status. Applications of `app.k8s.io` are converted on input (`manifest.rs`) and have their own
 //! status (`app_k8s_io.rs`).
 
-mod app;
 mod app_k8s_io;
-mod check;
+mod application_state;
 mod dependencies;
-mod health_check;
+mod health_check_pod;
+mod health_check_state;
 mod index;
 mod kinds;
 mod manifest;
@@ -28,35 +28,35 @@ use bellwether_api::{ApplicationStatus, ConditionStatus};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    census::Census,
-    context::Context,
     dependency_graph::DependencyGraph,
     dialect::Dialect,
-    effect::{Change, Slot},
+    effect::{Slot, Write},
     effect_queue::Timer,
     event::Outcome,
     facts::{Facts, OwnObject, ResourceVersion},
     feeds::{Feeds, ObjectId},
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
+    grouping_context::GroupingContext,
     id::{FeedId, GroupKind, NamespacedName, ObjectKey},
     members::MemberId,
     publication::CONFLICT_TIMEOUT,
     registry::{GroupId, Registry},
-    view::{Claim, Group, GroupStatus},
+    stats::EngineStats,
+    view::{Group, GroupRelation, GroupStatus},
 };
 
-use app::App;
+use application_state::ApplicationState;
 use index::MemberIndex;
 use manifest::ApplicationManifest;
-use membership::{adopt_stored_times, count, stored_since};
+use membership::{adopt_stored_times, stored_since, upsert_member};
 use ownership::{Owned, record_owners};
 
-pub use check::HEALTH_CHECK_LABEL;
+pub use health_check_state::HEALTH_CHECK_LABEL;
 
 #[derive(Debug, Default)]
 pub(crate) struct Applications {
-    apps: Registry<App>,
+    apps: Registry<ApplicationState>,
     by_uid: HashMap<Box<str>, GroupId>,
     index: MemberIndex,
     dependencies: DependencyGraph,
@@ -65,21 +65,21 @@ pub(crate) struct Applications {
     /// Objects with an owner reference to an Application, by its uid.
     owned: HashMap<Box<str>, Owned>,
     /// Objects whose owner references could not be written, with the Applications that report it.
-    refused: BTreeMap<(GroupKind, NamespacedName), BTreeSet<GroupId>>,
+    failed_owner_writes: BTreeMap<(GroupKind, NamespacedName), BTreeSet<GroupId>>,
 }
 
 impl Grouping for Applications {
-    fn reads(&self, kind: OwnKind) -> bool {
+    fn handles(&self, kind: OwnKind) -> bool {
         matches!(kind, OwnKind::Application(_))
     }
 
-    fn base(&self) -> &'static [OwnKind] {
+    fn required_kinds(&self) -> &'static [OwnKind] {
         &[OwnKind::Application(Dialect::Bellwether)]
     }
 
-    fn sync(&mut self, cx: &mut Context<'_>) {
+    fn sync(&mut self, cx: &mut GroupingContext<'_>) {
         for id in self.apps.sync() {
-            self.attach(id, cx);
+            self.apply_spec(id, cx);
         }
     }
 
@@ -93,16 +93,27 @@ impl Grouping for Applications {
         }
     }
 
-    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>) {
+    fn group_applied(
+        &mut self,
+        name: &NamespacedName,
+        facts: &Facts,
+        own: &OwnObject,
+        cx: &mut GroupingContext<'_>,
+    ) {
         let manifest = match own {
             OwnObject::Application(written) => ApplicationManifest::Bellwether(written),
             OwnObject::AppK8sIo(written) => ApplicationManifest::AppK8sIo(written),
             OwnObject::HealthRule(_) | OwnObject::Rollup(_) => return,
         };
-        let ((spec, legacy), status) = (manifest.spec(), manifest.status());
+        let ((spec, app_k8s_io), status) = (manifest.spec(), manifest.status());
         let group = GroupRef::new(OwnKind::Application(manifest.dialect()), name.clone());
         let Some(id) = self.apps.id(&group) else {
-            let mut app = App::new(manifest.publication(group.clone(), facts), facts.deleting, spec, legacy);
+            let mut app = ApplicationState::new(
+                manifest.publication(group.clone(), facts),
+                facts.deleting,
+                spec,
+                app_k8s_io,
+            );
             if let Some(status) = status {
                 app.owned_kinds.set_published(owned_kinds(status));
                 app.stored_since = stored_since(status, &name.namespace);
@@ -110,11 +121,11 @@ impl Grouping for Applications {
             let id = self.apps.insert(group, app);
             self.by_uid.insert(facts.uid.clone(), id);
             self.touch_dependents(id);
-            return self.attach(id, cx);
+            return self.apply_spec(id, cx);
         };
         let is_synced = self.apps.is_synced();
         let Some(app) = self.apps.get_mut(id) else { return };
-        let is_same = app.spec == spec && app.legacy == legacy && app.deleting == facts.deleting;
+        let is_same = app.spec == spec && app.app_k8s_io == app_k8s_io && app.deleting == facts.deleting;
         app.deleting = facts.deleting;
         if manifest.observe(&mut app.publication, facts, cx.queue) {
             if let Some(status) = status {
@@ -124,15 +135,15 @@ impl Grouping for Applications {
                     app.stored_since.extend(stored_since(status, &name.namespace));
                 }
             }
-            self.apps.touch(id);
+            self.apps.mark_dirty(id);
         }
         if let Some(status) = status {
             self.owned_kinds_published(id, owned_kinds(status), cx);
         }
         if !is_same && let Some(app) = self.apps.get_mut(id) {
-            app.selector = app::selector(&spec, legacy.as_ref());
-            (app.spec, app.legacy) = (spec, legacy);
-            self.attach(id, cx);
+            app.selector = application_state::selector(&spec, app_k8s_io.as_ref());
+            (app.spec, app.app_k8s_io) = (spec, app_k8s_io);
+            self.apply_spec(id, cx);
         }
     }
 
@@ -140,9 +151,9 @@ impl Grouping for Applications {
         self.apps.version_changed(group, facts);
     }
 
-    fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>) {
+    fn remove(&mut self, group: &GroupRef, cx: &mut GroupingContext<'_>) {
         let Some(id) = self.apps.id(group) else { return };
-        let mut concerned: BTreeSet<_> = self.detach(id).into_iter().collect();
+        let mut concerned: BTreeSet<_> = self.remove_spec(id).into_iter().collect();
         let Some((_, mut app)) = self.apps.remove(group, cx.queue) else { return };
         let name = &group.name;
         self.by_uid.remove(app.uid());
@@ -152,12 +163,12 @@ impl Grouping for Applications {
         }
         // The garbage collector deletes its members and its health-check Pod.
         app.publication.withdraw(cx.queue);
-        for (kind, object) in std::mem::take(&mut app.refused).into_keys() {
+        for (kind, object) in std::mem::take(&mut app.failed_owner_writes).into_keys() {
             let key = (kind, NamespacedName { namespace: Arc::clone(&name.namespace), name: object });
-            if let Some(apps) = self.refused.get_mut(&key) {
+            if let Some(apps) = self.failed_owner_writes.get_mut(&key) {
                 apps.remove(&id);
                 if apps.is_empty() {
-                    self.refused.remove(&key);
+                    self.failed_owner_writes.remove(&key);
                 }
             }
         }
@@ -171,7 +182,7 @@ impl Grouping for Applications {
             .kind_uses
             .values()
             .map(|kind_use| kind_use.feed)
-            .chain(app.leaving.values().copied())
+            .chain(app.kinds_to_release.values().copied())
             .collect();
         app.kind_uses.clear();
         for feed in feeds {
@@ -179,7 +190,7 @@ impl Grouping for Applications {
         }
     }
 
-    fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, cx: &mut Context<'_>) {
+    fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, cx: &mut GroupingContext<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         let Some(feed) = cx.feeds.get(stored.feed) else { return };
         self.record_owners(stored.feed, object, before, Some(&stored.facts));
@@ -189,15 +200,15 @@ impl Grouping for Applications {
                 && let Some(former) = self.apps.get_mut(app)
             {
                 former.members.remove(MemberId::Object(object));
-                self.apps.touch(app);
+                self.apps.mark_dirty(app);
             }
         }
         // An object of the initial list may have been in its state for long; a later one has just appeared.
         let is_new = feed.listed;
         for id in &member_of {
             if let Some(app) = self.apps.get_mut(*id) {
-                count(app, object, stored, feed, is_new, cx.now);
-                self.apps.touch(*id);
+                upsert_member(app, object, stored, feed, is_new, cx.now);
+                self.apps.mark_dirty(*id);
             }
         }
         if !member_of.is_empty() {
@@ -209,37 +220,37 @@ impl Grouping for Applications {
     }
 
     /// An owner reference that got a conflict may be tried again with the new resourceVersion.
-    fn object_same(&mut self, object: ObjectId, cx: &mut Context<'_>) {
+    fn object_version_changed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         let mut counted_by = self.counted_by.get(&object).into_iter().flatten();
         if stored.facts.application.is_some()
             || !stored.facts.owners.is_empty()
-            || counted_by.any(|id| self.apps.get(*id).is_some_and(App::adds_owner))
+            || counted_by.any(|id| self.apps.get(*id).is_some_and(ApplicationState::adds_owner))
         {
             self.reconcile_owners(object, cx);
         }
     }
 
-    fn object_gone(&mut self, object: ObjectId, cx: &mut Context<'_>) {
+    fn before_object_removed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         self.record_owners(stored.feed, object, Some(&stored.facts), None);
         for app in self.counted_by.remove(&object).unwrap_or_default() {
             if let Some(former) = self.apps.get_mut(app) {
                 former.members.remove(MemberId::Object(object));
-                self.apps.touch(app);
+                self.apps.mark_dirty(app);
             }
         }
     }
 
-    fn object_missing(&mut self, object: &ObjectKey, cx: &mut Context<'_>) {
+    fn after_object_removed(&mut self, object: &ObjectKey, cx: &mut GroupingContext<'_>) {
         self.clear_refused(&object.kind, &object.name);
         self.check_presence(&object.kind, &object.name, cx);
     }
 
-    fn feed_changed(&mut self, feed: FeedId, readability: bool, cx: &mut Context<'_>) {
+    fn feed_changed(&mut self, feed: FeedId, readability: bool, cx: &mut GroupingContext<'_>) {
         for id in self.apps.users(feed) {
-            self.recount(id, feed, cx);
-            self.apps.touch(id);
+            self.update_members_of(id, feed, cx);
+            self.apps.mark_dirty(id);
         }
         // Owner references of an unreadable kind are not managed.
         if readability {
@@ -249,15 +260,15 @@ impl Grouping for Applications {
         }
     }
 
-    fn list_started(&mut self, feed: FeedId, cx: &mut Context<'_>) {
+    fn list_started(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
         self.apps.users_changed(feed, cx.queue);
     }
 
     fn list_completed(&mut self, feed: FeedId) {
-        self.apps.touch_users(feed);
+        self.apps.mark_users_dirty(feed);
     }
 
-    fn feed_dropped(&mut self, feed: FeedId, cx: &mut Context<'_>) {
+    fn feed_dropped(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
         for object in cx.feeds.all(feed) {
             if let Some(stored) = cx.feeds.object(object) {
                 record_owners(&mut self.owned, feed, object, Some(&stored.facts), None);
@@ -265,29 +276,29 @@ impl Grouping for Applications {
         }
     }
 
-    fn written(&mut self, slot: &Slot, change: &Change, outcome: &Outcome, cx: &mut Context<'_>) {
-        match change {
+    fn written(&mut self, slot: &Slot, write: &Write, outcome: &Outcome, cx: &mut GroupingContext<'_>) {
+        match write {
             // Not written by this grouping.
-            Change::Status { .. } | Change::Replace { .. } | Change::Apply { .. } => {}
-            Change::Owners { .. } => self.owners_written(&slot.object, change, outcome, cx),
-            Change::Create { owner, dry_run, .. } => {
+            Write::Status { .. } | Write::Replace { .. } | Write::Apply { .. } => {}
+            Write::OwnerReferences { .. } => self.owners_written(&slot.object, write, outcome, cx),
+            Write::Create { owner, dry_run, .. } => {
                 if let Some(id) = slot.group().and_then(|group| self.apps.id(&group))
                     && let Some(app) = self.apps.get_mut(id).filter(|app| *app.uid() == **owner)
                     && app.check.written(&slot.object.name, *dry_run, outcome, cx.now)
                 {
-                    self.apps.touch(id);
+                    self.apps.mark_dirty(id);
                 }
             }
-            Change::Delete { uid } => {
+            Write::Delete { uid } => {
                 let ObjectKey { cluster, kind, name } = &slot.object;
                 let found = cx.feeds.find(cluster, kind, name).and_then(|id| cx.feeds.object(id));
                 if found.is_none_or(|stored| stored.facts.uid != *uid) {
                     return;
                 }
                 match outcome {
-                    Outcome::Done(_) => {
+                    Outcome::Written(_) => {
                         let app = slot.group().and_then(|group| self.apps.id(&group));
-                        self.apps.touch_all(app);
+                        self.apps.mark_all_dirty(app);
                     }
                     // The watch will show another object of that name; if not, try again.
                     Outcome::Conflict => {
@@ -297,19 +308,19 @@ impl Grouping for Applications {
                         }
                     }
                     Outcome::FieldConflict(_)
-                    | Outcome::Absent
-                    | Outcome::Refused(_)
+                    | Outcome::NotFound
+                    | Outcome::Rejected(_)
                     | Outcome::Failed(_) => {}
                 }
             }
         }
     }
 
-    fn wake(&mut self, group: &GroupRef) {
-        self.apps.wake(group);
+    fn timer_fired(&mut self, group: &GroupRef) {
+        self.apps.timer_fired(group);
     }
 
-    fn retry(&mut self, slot: &Slot, cx: &mut Context<'_>) {
+    fn retry(&mut self, slot: &Slot, cx: &mut GroupingContext<'_>) {
         let ObjectKey { cluster, kind, name } = &slot.object;
         if let Some(object) = cx.feeds.find(cluster, kind, name) {
             cx.queue.clear_request(slot);
@@ -317,7 +328,7 @@ impl Grouping for Applications {
         }
     }
 
-    fn flush(&mut self, cx: &mut Context<'_>) {
+    fn flush(&mut self, cx: &mut GroupingContext<'_>) {
         if !self.apps.is_synced() {
             return;
         }
@@ -329,8 +340,8 @@ impl Grouping for Applications {
             app.stored_since = HashMap::new();
             let Some(app) = self.apps.get(id) else { continue };
             let dependencies = self.dependency_statuses(app);
-            let conditions = match &app.legacy {
-                Some(legacy) => app_k8s_io::conditions(app, legacy, cx.feeds),
+            let conditions = match &app.app_k8s_io {
+                Some(app_k8s_io) => app_k8s_io::conditions(app, app_k8s_io, cx.feeds),
                 None => status::conditions(app, cx.feeds, &dependencies).into(),
             };
             let conditions: Vec<_> = conditions
@@ -339,49 +350,49 @@ impl Grouping for Applications {
                 .collect();
             // Ready is the first condition.
             let ready = conditions.first().and_then(|(_, status)| *status);
-            if ready != app.last_evaluated {
+            if ready != app.last_ready {
                 self.touch_dependents(id);
             }
             let Some(app) = self.apps.get_mut(id) else { continue };
-            app.last_evaluated = ready;
+            app.last_ready = ready;
             if app.deleting {
                 app.publication.withdraw(cx.queue);
             } else {
                 let is_urgent = app.owned_kinds.needs_publishing();
-                app.publication.want(conditions, is_urgent, cx.now, cx.queue);
+                app.publication.request_write(conditions, is_urgent, cx.now, cx.queue);
             }
         }
     }
 
-    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Change> {
+    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Write> {
         let app = self.apps.named(group)?;
         if !self.apps.is_synced() || app.deleting || !app.is_known(feeds) {
             return None;
         }
-        if let Some(legacy) = &app.legacy {
-            return app.publication.change(&app_k8s_io::render(app, legacy, feeds, now));
+        if let Some(app_k8s_io) = &app.app_k8s_io {
+            return app.publication.render_write(&app_k8s_io::render(app, app_k8s_io, feeds, now));
         }
-        let mut change =
-            app.publication.change(&status::render(app, feeds, self.dependency_statuses(app), now))?;
-        if let Change::Status { claims, .. } = &mut change {
+        let mut write =
+            app.publication.render_write(&status::render(app, feeds, self.dependency_statuses(app), now))?;
+        if let Write::Status { owned_kinds: claims, .. } = &mut write {
             *claims = app.owned_kinds.kinds().cloned().collect();
         }
-        Some(change)
+        Some(write)
     }
 
     fn status_written(
         &mut self,
         group: &GroupRef,
-        change: &Change,
+        write: &Write,
         outcome: &Outcome,
-        cx: &mut Context<'_>,
+        cx: &mut GroupingContext<'_>,
     ) -> Option<ResourceVersion> {
         let id = self.apps.id(group)?;
-        let version = self.apps.status_written(group, change, outcome, cx);
+        let version = self.apps.status_written(group, write, outcome, cx);
         if self.apps.get(id).is_some_and(|app| app.owned_kinds.needs_publishing()) {
-            self.apps.touch(id);
+            self.apps.mark_dirty(id);
         }
-        if let (Some(_), Change::Status { claims, .. }) = (&version, change) {
+        if let (Some(_), Write::Status { owned_kinds: claims, .. }) = (&version, write) {
             self.owned_kinds_published(id, claims.iter().cloned().collect(), cx);
         }
         version
@@ -404,21 +415,26 @@ impl Grouping for Applications {
         self.status_summary(group, feeds)
     }
 
-    fn claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
-        self.all_claims(kind, name, facts)
+    fn relations(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<GroupRelation> {
+        self.all_relations(kind, name, facts)
     }
 
-    fn count(&self, census: &mut Census) {
+    fn add_to_stats(&self, stats: &mut EngineStats) {
         let count = |wanted: ConditionStatus| {
-            let statuses = self.apps.iter().map(|app| app.last_evaluated.unwrap_or(ConditionStatus::Unknown));
+            let statuses = self.apps.iter().map(|app| app.last_ready.unwrap_or(ConditionStatus::Unknown));
             statuses.filter(|status| *status == wanted).count()
         };
-        census.applications =
+        stats.applications =
             [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown].map(count);
-        let notes = |app: &App| app.members.total() + app.stored_since.len() + app.refused.len();
-        let apps: usize = self.apps.iter().map(notes).sum();
-        census.notes +=
-            apps + self.counted_by.len() + self.owned.len() + self.refused.len() + self.apps.feeds();
+        let index_entries = |app: &ApplicationState| {
+            app.members.total() + app.stored_since.len() + app.failed_owner_writes.len()
+        };
+        let apps: usize = self.apps.iter().map(index_entries).sum();
+        stats.index_entries += apps
+            + self.counted_by.len()
+            + self.owned.len()
+            + self.failed_owner_writes.len()
+            + self.apps.feeds();
     }
 }
 
@@ -428,16 +444,16 @@ impl Applications {
         self.apps.id(&GroupRef::new(OwnKind::Application(Dialect::Bellwether), name.clone()))
     }
 
-    fn touch_all(&mut self, names: &[NamespacedName]) {
+    fn mark_all_dirty(&mut self, names: &[NamespacedName]) {
         for name in names {
             let id = self.bellwether_app(name);
-            self.apps.touch_all(id);
+            self.apps.mark_all_dirty(id);
         }
     }
 
     fn touch_dependents(&mut self, id: GroupId) {
         if let Some(app) = self.apps.get(id).filter(|app| app.dialect() == Dialect::Bellwether) {
-            self.touch_all(&self.dependencies.dependents_of(&app.name));
+            self.mark_all_dirty(&self.dependencies.dependents_of(&app.name));
         }
     }
 }

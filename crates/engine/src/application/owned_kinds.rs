@@ -57,7 +57,7 @@ impl OwnedKinds {
             let was_published = self.published.contains(kind);
             self.kinds.insert(kind.clone(), OwnedKind { was_published, ..OwnedKind::default() });
         }
-        self.published.contains(kind) || Bug::AdoptUnannounced.is_planted()
+        self.published.contains(kind) || Bug::AdoptBeforeOwnedKinds.is_planted()
     }
 
     /// Whether a kind has to be published before its objects can be owned.

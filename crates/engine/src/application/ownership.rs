@@ -10,22 +10,22 @@ use std::{
 use bellwether_api::GROUP;
 
 use crate::{
-    context::Context,
-    effect::{Change, Exists, Part, Slot},
+    effect::{Part, RequiredOwner, Slot, Write},
     effect_queue::Timer,
     event::Outcome,
-    facts::{Facts, Owner},
+    facts::{Facts, OwnerReference},
     feeds::ObjectId,
+    grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     publication::CONFLICT_TIMEOUT,
     registry::GroupId,
 };
 
-use super::{Applications, app::App, check::is_health_check};
+use super::{Applications, application_state::ApplicationState, health_check_state::is_health_check};
 
 impl Applications {
     /// Requests the change of owner references that an object needs, if any.
-    pub(super) fn reconcile_owners(&mut self, object: ObjectId, cx: &mut Context<'_>) {
+    pub(super) fn reconcile_owners(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
         // Before all Applications are known, the owner is not; `sync` covers all objects later.
         if !self.apps.is_synced() {
             return;
@@ -37,13 +37,13 @@ impl Applications {
         // Our own kinds are always watched; their owners are managed only if an Application uses the kind.
         let is_managed = self.apps.uses(stored.feed)
             && !facts.deleting
-            && facts.version.is_known()
+            && facts.resource_version.is_known()
             && !stored.name.namespace.is_empty()
             && !is_health_check(facts)
             && feed.unreadable.is_none();
         if !is_managed {
             self.clear_refused(&slot.object.kind, &slot.object.name);
-            return cx.queue.want(slot, None);
+            return cx.queue.request_write(slot, None);
         }
         let counted_by = self.counted_by.get(&object).map(|counted_by| &**counted_by).unwrap_or_default();
         let adopts = |id: &GroupId| self.apps.get(*id).is_some_and(|app| app.adopts(facts) && !app.deleting);
@@ -53,7 +53,7 @@ impl Applications {
             let Some(app) = self.apps.get_mut(id) else { return false };
             let is_published = app.owned_kinds.claim(&feed.kind);
             if !is_published {
-                self.apps.touch(id);
+                self.apps.mark_dirty(id);
             }
             is_published
         });
@@ -62,7 +62,7 @@ impl Applications {
         // A reference to a terminating Application stays: its user asked to delete what it owns.
         let former_owners: Vec<_> = owners
             .filter(|app| {
-                !app.deleting && app.name.namespace == stored.name.namespace && app.legacy.is_none()
+                !app.deleting && app.name.namespace == stored.name.namespace && app.app_k8s_io.is_none()
             })
             .filter(|app| owner.is_none_or(|owner| owner.uid() != app.uid()))
             .collect();
@@ -70,11 +70,11 @@ impl Applications {
         let mut legacy_owners: Vec<_> =
             legacy_owners.filter(|app| app.adds_owner() && !app.deleting).collect();
         legacy_owners.sort_unstable_by_key(|app| &app.name);
-        let change = change(facts, owner.filter(|_| is_published), &legacy_owners, &former_owners);
-        if change.is_none() {
+        let write = write(facts, owner.filter(|_| is_published), &legacy_owners, &former_owners);
+        if write.is_none() {
             self.clear_refused(&slot.object.kind, &slot.object.name);
         }
-        cx.queue.want(slot, change);
+        cx.queue.request_write(slot, write);
     }
 
     pub(super) fn record_owners(
@@ -90,7 +90,7 @@ impl Applications {
             if let Some(id) = self.by_uid.get(&uid)
                 && (is_check || self.apps.get(*id).is_some_and(|app| app.owned_kinds.is_releasing()))
             {
-                self.apps.touch(*id);
+                self.apps.mark_dirty(*id);
             }
         }
     }
@@ -98,21 +98,23 @@ impl Applications {
     pub(super) fn owners_written(
         &mut self,
         object: &ObjectKey,
-        change: &Change,
+        write: &Write,
         outcome: &Outcome,
-        cx: &mut Context<'_>,
+        cx: &mut GroupingContext<'_>,
     ) {
         let Some(id) = cx.feeds.find(&object.cluster, &object.kind, &object.name) else { return };
         let Some(stored) = cx.feeds.object_mut(id) else { return };
-        let Change::Owners { uid, owners, version: before, requires } = change else { return };
+        let Write::OwnerReferences { uid, owners, resource_version: before, required_owner } = write else {
+            return;
+        };
         match outcome {
-            Outcome::Conflict if *before == stored.facts.version => {
+            Outcome::Conflict if *before == stored.facts.resource_version => {
                 if let Ok(time) = cx.now.checked_add(CONFLICT_TIMEOUT) {
                     cx.queue.schedule(time, Timer::Retry(slot(&object.cluster, &object.kind, &object.name)));
                 }
             }
-            Outcome::Done(Some(version))
-                if stored.facts.uid == *uid && !version.is_before(&stored.facts.version) =>
+            Outcome::Written(Some(version))
+                if stored.facts.uid == *uid && !version.is_before(&stored.facts.resource_version) =>
             {
                 let before = stored.facts.clone();
                 stored.record_write(version.clone());
@@ -120,7 +122,7 @@ impl Applications {
                 let (after, feed) = (stored.facts.clone(), stored.feed);
                 self.record_owners(feed, id, Some(&before), Some(&after));
             }
-            Outcome::Refused(why) => {
+            Outcome::Rejected(why) => {
                 let facts = &stored.facts;
                 let named = facts.application.as_ref().and_then(|app| {
                     let name = NamespacedName {
@@ -130,18 +132,18 @@ impl Applications {
                     self.bellwether_app(&name)
                 });
                 let owners = applications(facts).filter_map(|uid| self.by_uid.get(uid).copied());
-                let adopter = requires.as_ref().and_then(|owner| self.by_uid.get(&owner.uid).copied());
+                let adopter = required_owner.as_ref().and_then(|owner| self.by_uid.get(&owner.uid).copied());
                 let concerned: BTreeSet<_> = owners.chain(named).chain(adopter).collect();
-                // Other Applications may be concerned now than at the last refusal.
+                // Other Applications may be concerned now than at the last rejection.
                 self.clear_refused(&object.kind, &object.name);
                 for id in &concerned {
                     if let Some(app) = self.apps.get_mut(*id) {
-                        app.refused
+                        app.failed_owner_writes
                             .insert((object.kind.clone(), Arc::clone(&object.name.name)), Arc::clone(why));
-                        self.apps.touch(*id);
+                        self.apps.mark_dirty(*id);
                     }
                 }
-                self.refused.insert((object.kind.clone(), object.name.clone()), concerned);
+                self.failed_owner_writes.insert((object.kind.clone(), object.name.clone()), concerned);
             }
             _ => {}
         }
@@ -150,20 +152,20 @@ impl Applications {
 
     /// The owner references of an object are fine, or not managed any more.
     pub(super) fn clear_refused(&mut self, kind: &GroupKind, name: &NamespacedName) {
-        if self.refused.is_empty() {
+        if self.failed_owner_writes.is_empty() {
             return;
         }
-        for id in self.refused.remove(&(kind.clone(), name.clone())).into_iter().flatten() {
+        for id in self.failed_owner_writes.remove(&(kind.clone(), name.clone())).into_iter().flatten() {
             if let Some(app) = self.apps.get_mut(id) {
-                app.refused.remove(&(kind.clone(), Arc::clone(&name.name)));
-                self.apps.touch(id);
+                app.failed_owner_writes.remove(&(kind.clone(), Arc::clone(&name.name)));
+                self.apps.mark_dirty(id);
             }
         }
     }
 }
 
-fn reference(app: &App) -> Owner {
-    Owner {
+fn reference(app: &ApplicationState) -> OwnerReference {
+    OwnerReference {
         api_version: app.dialect().api_version().into(),
         kind: "Application".into(),
         name: (*app.name.name).into(),
@@ -173,20 +175,20 @@ fn reference(app: &App) -> Owner {
     }
 }
 
-pub(super) fn is_application(owner: &Owner) -> bool {
+pub(super) fn is_application(owner: &OwnerReference) -> bool {
     let group = owner.api_version.split_once('/').map(|(group, _)| group);
     &*owner.kind == "Application" && group == Some(GROUP)
 }
 
 /// `owner` should own the object, and so should the Applications of `app.k8s.io` in `legacy_owners`;
 /// references to `former_owners` are removed. Other references stay.
-pub(super) fn change(
+pub(super) fn write(
     facts: &Facts,
-    owner: Option<&App>,
-    legacy_owners: &[&App],
-    former_owners: &[&App],
-) -> Option<Change> {
-    let is_former = |owner: &&Owner| former_owners.iter().any(|app| *app.uid() == *owner.uid);
+    owner: Option<&ApplicationState>,
+    legacy_owners: &[&ApplicationState],
+    former_owners: &[&ApplicationState],
+) -> Option<Write> {
+    let is_former = |owner: &&OwnerReference| former_owners.iter().any(|app| *app.uid() == *owner.uid);
     let mut owners: Vec<_> = facts.owners.iter().filter(|owner| !is_former(owner)).cloned().collect();
     let mut requires = None;
     if let Some(app) = owner {
@@ -207,7 +209,7 @@ pub(super) fn change(
             continue;
         }
         let wanted = reference(app);
-        let is_namesake = |owner: &&mut Owner| {
+        let is_namesake = |owner: &&mut OwnerReference| {
             owner.api_version == wanted.api_version && owner.kind == wanted.kind && owner.name == wanted.name
         };
         // An Application that was recreated has another uid.
@@ -217,18 +219,18 @@ pub(super) fn change(
         }
         requires = Some(Box::new(existing(app)));
     }
-    (*owners != *facts.owners).then(|| Change::Owners {
+    (*owners != *facts.owners).then(|| Write::OwnerReferences {
         uid: facts.uid.clone(),
-        version: facts.version.clone(),
+        resource_version: facts.resource_version.clone(),
         owners: owners.into(),
-        requires,
+        required_owner: requires,
     })
 }
 
-fn existing(app: &App) -> Exists {
-    Exists {
+fn existing(app: &ApplicationState) -> RequiredOwner {
+    RequiredOwner {
         kind: app.dialect().kind(),
-        version: app.dialect().version().into(),
+        api_version: app.dialect().version().into(),
         plural: "applications".into(),
         name: app.name.clone(),
         uid: app.uid().into(),
@@ -237,7 +239,7 @@ fn existing(app: &App) -> Exists {
 
 pub(super) fn slot(cluster: &Cluster, kind: &GroupKind, name: &NamespacedName) -> Slot {
     let object = ObjectKey { cluster: cluster.clone(), kind: kind.clone(), name: name.clone() };
-    Slot { object, part: Part::Owners }
+    Slot { object, part: Part::OwnerReferences }
 }
 
 pub(super) fn applications(facts: &Facts) -> impl Iterator<Item = &Box<str>> {

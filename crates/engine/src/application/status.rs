@@ -24,30 +24,30 @@ use crate::{
 };
 
 use super::{
-    app::{App, NotMember, Presence, Unresolved},
-    check::Validity,
+    application_state::{ApplicationState, NotMember, Presence, Unresolved},
+    health_check_state::Validity,
 };
 
-/// In `status.objects`.
+/// Entries of `status.objects`.
 const MAX_OBJECTS: usize = 100;
-/// In `status.objects`.
-const MAX_BYTES: usize = 40 << 10;
+/// Bytes of `status.objects`.
+const MAX_OBJECTS_BYTES: usize = 40 << 10;
 
 /// In bytes, for each condition.
 pub(super) const MESSAGE_BUDGET: usize = 1024;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
-    announced: &[(READY, Some(ConditionStatus::True))],
+    recorded: &[(READY, Some(ConditionStatus::True))],
     shape: ConditionShape::Generation,
-    conflict_hint: None,
+    overwrite_hint: None,
 };
 
 pub(super) type Dependencies = Vec<DependencyStatus>;
 
 /// Ready first. `None` for conditions that do not apply.
 pub(super) fn conditions<'a>(
-    app: &'a App,
+    app: &'a ApplicationState,
     feeds: &'a Feeds,
     dependencies: &'a Dependencies,
 ) -> [(&'static str, Option<LazyStatement<'a>>); 7] {
@@ -64,7 +64,7 @@ pub(super) fn conditions<'a>(
 }
 
 pub(super) fn render(
-    app: &App,
+    app: &ApplicationState,
     feeds: &Feeds,
     dependencies: Dependencies,
     now: Timestamp,
@@ -93,7 +93,7 @@ fn owned_kind(kind: &GroupKind) -> OwnedKind {
 }
 
 /// Installed and missing, as in the status.
-fn presence(app: &App, dependencies: &Dependencies) -> (Vec<String>, Vec<String>) {
+fn presence(app: &ApplicationState, dependencies: &Dependencies) -> (Vec<String>, Vec<String>) {
     let (mut installed, mut missing) = (BTreeSet::new(), BTreeSet::new());
     for component in &app.components {
         match component.presence {
@@ -109,7 +109,11 @@ fn presence(app: &App, dependencies: &Dependencies) -> (Vec<String>, Vec<String>
     (installed.into_iter().collect(), missing.into_iter().collect())
 }
 
-pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (Cow<'a, str>, Cow<'a, str>) {
+pub(super) fn why<'a>(
+    app: &'a ApplicationState,
+    feeds: &'a Feeds,
+    member_id: MemberId,
+) -> (Cow<'a, str>, Cow<'a, str>) {
     match member_id {
         MemberId::Object(id) => {
             let Some(stored) = feeds.object(id) else {
@@ -124,40 +128,43 @@ pub(super) fn why<'a>(app: &'a App, feeds: &'a Feeds, member_id: MemberId) -> (C
                 None => (Cow::Borrowed(&verdict.reason), Cow::Borrowed(&verdict.message)),
             }
         }
-        MemberId::Component(index) => match app.components.get(index).map(|component| &component.presence) {
-            Some(Presence::NotMember(not_member)) => match not_member {
-                NotMember::NotSelected => {
-                    (reasons::NOT_SELECTED.into(), "exists, but its labels do not match the selector".into())
+        MemberId::Placeholder(index) => {
+            match app.components.get(index).map(|component| &component.presence) {
+                Some(Presence::NotMember(not_member)) => match not_member {
+                    NotMember::NotSelected => (
+                        reasons::NOT_SELECTED.into(),
+                        "exists, but its labels do not match the selector".into(),
+                    ),
+                    NotMember::OfAnother(other) => (
+                        reasons::MEMBER_OF_ANOTHER_APPLICATION.into(),
+                        format!("exists, but its annotation names Application {other}").into(),
+                    ),
+                    NotMember::NotAnnotated => (
+                        reasons::NOT_ANNOTATED.into(),
+                        format!("exists, but has no annotation {}", bellwether_api::APPLICATION_ANNOTATION)
+                            .into(),
+                    ),
+                    NotMember::Itself => {
+                        (reasons::SELF_REFERENCE.into(), "an Application cannot be its own component".into())
+                    }
+                },
+                Some(Presence::Unknown) => (unreadable::NOT_READABLE.into(), "kind not readable".into()),
+                Some(Presence::Present | Presence::Absent) | None => {
+                    (reasons::NOT_FOUND.into(), "not found".into())
                 }
-                NotMember::OfAnother(other) => (
-                    reasons::MEMBER_OF_ANOTHER_APPLICATION.into(),
-                    format!("exists, but its annotation names Application {other}").into(),
-                ),
-                NotMember::NotAnnotated => (
-                    reasons::NOT_ANNOTATED.into(),
-                    format!("exists, but has no annotation {}", bellwether_api::APPLICATION_ANNOTATION)
-                        .into(),
-                ),
-                NotMember::Itself => {
-                    (reasons::SELF_REFERENCE.into(), "an Application cannot be its own component".into())
-                }
-            },
-            Some(Presence::Unknown) => (unreadable::NOT_READABLE.into(), "kind not readable".into()),
-            Some(Presence::Present | Presence::Absent) | None => {
-                (reasons::NOT_FOUND.into(), "not found".into())
             }
-        },
+        }
     }
 }
 
-fn objects(app: &App, feeds: &Feeds) -> Vec<ObjectStatus> {
-    let mut bytes_left = MAX_BYTES;
+fn objects(app: &ApplicationState, feeds: &Feeds) -> Vec<ObjectStatus> {
+    let mut bytes_left = MAX_OBJECTS_BYTES;
     let object_status = |(member_id, entry): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, member_id);
         let feed = app.kind_uses.get(&entry.kind).and_then(|kind_use| feeds.get(kind_use.feed));
         let rule = match member_id {
             MemberId::Object(id) => feeds.object(id).map(|stored| &stored.facts.verdict.rule),
-            MemberId::Component(_) => None,
+            MemberId::Placeholder(_) => None,
         };
         ObjectStatus {
             link: feed.and_then(|feed| link(feed, &app.name.namespace, &entry.name.name)),
@@ -202,13 +209,17 @@ pub(super) fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
     Some(served.path(&feed.kind.group, Some(namespace), Some(name)))
 }
 
-fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> {
+fn ready<'a>(
+    app: &'a ApplicationState,
+    feeds: &'a Feeds,
+    unresolved: Rc<[(GroupKind, Unresolved)]>,
+) -> LazyStatement<'a> {
     const BAD: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
-    let applications = GroupKind::own("Application");
+    let applications = GroupKind::bellwether("Application");
     let text = move |(member_id, entry): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, member_id);
         // Two Applications that contain each other must not quote each other's messages endlessly.
-        let is_quoted = entry.kind != applications || matches!(member_id, MemberId::Component(_));
+        let is_quoted = entry.kind != applications || matches!(member_id, MemberId::Placeholder(_));
         let text = match entry.state {
             _ if !is_quoted => format!("{} ({reason})", entry.state.name()),
             State::Failed => with_reason(&reason, &message).into_owned(),
@@ -249,18 +260,18 @@ fn ready<'a>(app: &'a App, feeds: &'a Feeds, unresolved: Rc<[(GroupKind, Unresol
             message(kinds.chain(unknown_check).chain(members), unknown, MESSAGE_BUDGET)
         });
     }
-    let asks_for_members = app.kind_uses.values().any(|kind_use| kind_use.counts);
+    let asks_for_members = app.kind_uses.values().any(|kind_use| kind_use.allows_members);
     if app.members.total() == 0 && (asks_for_members || app.spec.health_check.is_none()) {
         return LazyStatement::new(ConditionStatus::Unknown, reasons::NO_COMPONENTS, || no_members(app));
     }
     LazyStatement::new(ConditionStatus::True, reasons::COMPONENTS_READY, || "All components ready".to_owned())
 }
 
-fn no_members(app: &App) -> String {
+fn no_members(app: &ApplicationState) -> String {
     let kinds: Vec<_> = app
         .kind_uses
         .iter()
-        .filter(|(_, kind_use)| kind_use.counts)
+        .filter(|(_, kind_use)| kind_use.allows_members)
         .map(|(kind, _)| kind.to_string())
         .collect();
     if kinds.is_empty() {
@@ -274,7 +285,7 @@ fn no_members(app: &App) -> String {
     message([(format!("no {}", kinds.join(" or ")), which)], 1, MESSAGE_BUDGET)
 }
 
-fn settled(app: &App, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'_> {
+fn settled(app: &ApplicationState, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'_> {
     let behind = app.members.unsettled();
     let count = behind.len();
     if count > 0 {
@@ -296,7 +307,7 @@ fn settled(app: &App, unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatemen
     })
 }
 
-fn is_installed<'a>(app: &'a App, dependencies: &'a Dependencies) -> LazyStatement<'a> {
+fn is_installed<'a>(app: &'a ApplicationState, dependencies: &'a Dependencies) -> LazyStatement<'a> {
     let any =
         |is_so: fn(&Presence) -> bool| app.components.iter().any(|component| is_so(&component.presence));
     let missing = any(|presence| matches!(presence, Presence::Absent | Presence::NotMember(_)));
@@ -358,15 +369,15 @@ pub(super) fn remedy(kind: &GroupKind, why: &Unresolved) -> String {
     }
 }
 
-pub(super) fn unresolved(app: &App, feeds: &Feeds) -> Vec<(GroupKind, Unresolved)> {
-    let why = |(kind, kind_use): (&GroupKind, &super::app::KindUse)| {
+pub(super) fn unresolved(app: &ApplicationState, feeds: &Feeds) -> Vec<(GroupKind, Unresolved)> {
+    let why = |(kind, kind_use): (&GroupKind, &super::application_state::KindUse)| {
         Some((kind.clone(), app.unresolved(kind_use, feeds.get(kind_use.feed)?)?))
     };
     app.kind_uses.iter().filter_map(why).collect()
 }
 
 /// `None` without a health check.
-fn health_check(app: &App) -> Option<LazyStatement<'_>> {
+fn health_check(app: &ApplicationState) -> Option<LazyStatement<'_>> {
     let stored = app.publication.stored();
     app.spec.health_check.as_ref()?;
     Some(match &app.check.validity {
@@ -395,19 +406,19 @@ fn health_check(app: &App) -> Option<LazyStatement<'_>> {
 }
 
 /// `None` if all owner references could be written.
-fn adopted(app: &App) -> Option<LazyStatement<'_>> {
-    (!app.refused.is_empty()).then(|| {
+fn adopted(app: &ApplicationState) -> Option<LazyStatement<'_>> {
+    (!app.failed_owner_writes.is_empty()).then(|| {
         LazyStatement::new(ConditionStatus::False, reasons::OWNER_REFERENCE_NOT_UPDATED, || {
             let items = app
-                .refused
+                .failed_owner_writes
                 .iter()
                 .map(|((kind, name), why)| (format!("{}/{name}:", kind.kind), why.to_string()));
-            message(items, app.refused.len(), MESSAGE_BUDGET)
+            message(items, app.failed_owner_writes.len(), MESSAGE_BUDGET)
         })
     })
 }
 
-fn cycle(app: &App) -> Option<LazyStatement<'_>> {
+fn cycle(app: &ApplicationState) -> Option<LazyStatement<'_>> {
     let way = app.cycle.as_ref()?;
     Some(LazyStatement::new(ConditionStatus::True, reasons::DEPENDENCY_CYCLE, || {
         let names: Vec<_> = way.iter().map(|name| &*name.name).collect();

@@ -15,13 +15,14 @@ use crate::{
     members::{MemberEntry, MemberId},
     planted::Bug,
     stored_condition,
-    view::{Claim, Condition, Detail, Group, GroupStatus, Member, Relation, StandsFor, StatusSummary},
+    view::{
+        Condition, Detail, Group, GroupRelation, GroupStatus, Member, Relation, StandsFor, StatusSummary,
+    },
 };
 
 use super::{
-    Applications,
-    app::{App, NotMember},
-    app_k8s_io,
+    Applications, app_k8s_io,
+    application_state::{ApplicationState, NotMember},
     status::{self, Dependencies},
 };
 
@@ -37,14 +38,14 @@ impl Applications {
     /// `None` if there is no such Application.
     pub(super) fn status_summary(&self, group: &GroupRef, feeds: &Feeds) -> Option<GroupStatus> {
         let app = self.apps.named(group)?;
-        let conditions = if app.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
+        let conditions = if app.is_known(feeds) && !Bug::AnswerWithStoredStatus.is_planted() {
             statements(app, feeds, &self.dependency_statuses(app))
         } else {
             // A relist is in progress, so members may be from two points in time. Fall back to the published
             // conditions, if they match the last evaluation.
             let Some(published) = app.publication.last_published() else {
                 let feeds_used = app.kind_uses.iter().map(|(kind, kind_use)| (kind, kind_use.feed));
-                return Some(GroupStatus::waiting_for(feeds.not_whole(feeds_used)));
+                return Some(GroupStatus::waiting_for(feeds.inconsistent_kinds(feeds_used)));
             };
             published
         };
@@ -60,7 +61,7 @@ impl Applications {
         })))
     }
 
-    pub(super) fn view(&self, app: &App, feeds: &Feeds) -> Group {
+    pub(super) fn view(&self, app: &ApplicationState, feeds: &Feeds) -> Group {
         let dependencies = self.dependency_statuses(app);
         let conditions = statements(app, feeds, &dependencies);
         let ready = readiness(&conditions);
@@ -93,23 +94,32 @@ impl Applications {
     }
 
     /// Only Applications that can have members in the object's namespace.
-    pub(super) fn all_claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
-        let mut claims: Vec<_> = self
+    pub(super) fn all_relations(
+        &self,
+        kind: &GroupKind,
+        name: &NamespacedName,
+        facts: &Facts,
+    ) -> Vec<GroupRelation> {
+        let mut relations: Vec<_> = self
             .apps
             .iter()
             .filter(|app| app.namespaces().contains(&name.namespace))
-            .map(|app| Claim {
+            .map(|app| GroupRelation {
                 kind: app.dialect().kind(),
-                group: app.name.clone(),
+                name: app.name.clone(),
                 relation: relation(app, kind, facts),
             })
             .collect();
-        claims.sort_by(|a, b| (&a.group, &a.kind).cmp(&(&b.group, &b.kind)));
-        claims
+        relations.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
+        relations
     }
 }
 
-fn statements(app: &App, feeds: &Feeds, dependencies: &Dependencies) -> Vec<(&'static str, Statement)> {
+fn statements(
+    app: &ApplicationState,
+    feeds: &Feeds,
+    dependencies: &Dependencies,
+) -> Vec<(&'static str, Statement)> {
     let conditions = conditions(app, feeds, dependencies).into_iter();
     conditions.filter_map(|(type_, statement)| Some((type_, Statement::from(statement?)))).collect()
 }
@@ -120,29 +130,31 @@ fn readiness(conditions: &[(&'static str, Statement)]) -> ConditionStatus {
 }
 
 fn conditions<'a>(
-    app: &'a App,
+    app: &'a ApplicationState,
     feeds: &'a Feeds,
     dependencies: &'a Dependencies,
 ) -> Vec<(&'static str, Option<LazyStatement<'a>>)> {
-    match &app.legacy {
+    match &app.app_k8s_io {
         None => status::conditions(app, feeds, dependencies).into(),
-        Some(legacy) => app_k8s_io::conditions(app, legacy, feeds),
+        Some(app_k8s_io) => app_k8s_io::conditions(app, app_k8s_io, feeds),
     }
 }
 
-fn relation(app: &App, kind: &GroupKind, facts: &Facts) -> Relation {
+fn relation(app: &ApplicationState, kind: &GroupKind, facts: &Facts) -> Relation {
     match app.membership(facts) {
         Err(NotMember::NotSelected) => Relation::NotSelected,
         Err(_) => Relation::NotAMember,
-        Ok(()) if !app.requests().get(kind).is_some_and(|request| request.counts) => Relation::OtherKinds,
+        Ok(()) if !app.requested_kinds().get(kind).is_some_and(|request| request.allows_members) => {
+            Relation::KindNotListed
+        }
         Ok(()) if facts.owners.iter().any(|owner| *owner.uid == *app.uid()) => Relation::Owner,
-        Ok(()) if app.adopts(facts) => Relation::OwnerToBe,
-        Ok(()) => Relation::Counts,
+        Ok(()) if app.adopts(facts) => Relation::FutureOwner,
+        Ok(()) => Relation::Member,
     }
 }
 
 /// The worst blocking state of a member.
-fn state(app: &App, ready: ConditionStatus) -> State {
+fn state(app: &ApplicationState, ready: ConditionStatus) -> State {
     match ready {
         _ if app.deleting => State::Terminating,
         ConditionStatus::True => State::Ready,
@@ -158,7 +170,7 @@ fn state(app: &App, ready: ConditionStatus) -> State {
 /// Since when the Application is in its state. Ready: the stored time, but not before the latest member
 /// became ready, because the status may be old. Otherwise: since the first member was in this state; a stored
 /// time could be about other members.
-fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
+fn since(app: &ApplicationState, state: State, ready: ConditionStatus) -> Option<Timestamp> {
     let stored = app.publication.stored();
     let stored = stored
         .iter()
@@ -181,11 +193,11 @@ fn since(app: &App, state: State, ready: ConditionStatus) -> Option<Timestamp> {
     }
 }
 
-fn member(app: &App, feeds: &Feeds, member_id: MemberId, entry: &MemberEntry) -> Member {
+fn member(app: &ApplicationState, feeds: &Feeds, member_id: MemberId, entry: &MemberEntry) -> Member {
     let (reason, message) = status::why(app, feeds, member_id);
     let stored = match member_id {
         MemberId::Object(id) => feeds.object(id),
-        MemberId::Component(_) => None,
+        MemberId::Placeholder(_) => None,
     };
     Member {
         kind: entry.kind.clone(),
@@ -198,6 +210,6 @@ fn member(app: &App, feeds: &Feeds, member_id: MemberId, entry: &MemberEntry) ->
         message: message.into_owned(),
         since: entry.since,
         rule: stored.map(|stored| stored.facts.verdict.rule.clone()),
-        operator: None,
+        component_conditions: None,
     }
 }

@@ -4,7 +4,7 @@ use bellwether_model::Object;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::lens::{Lens, LookContext};
+use crate::lens::{Lens, ProjectionContext};
 
 fn now() -> Timestamp {
     "2026-11-14T10:00:00Z".parse().unwrap()
@@ -34,9 +34,9 @@ fn own(kind: &str, namespace: &str, spec: &Value) -> Value {
 fn list(engine: &Engine, feed: FeedId, kind: &GroupKind, object: Option<&Value>) -> Vec<Event> {
     let seen = object.map(|object| {
         let bytes = object.to_string();
-        let lens = Lens::with(kind, engine.feeds.rules().clone(), Wanted::conditions().into());
+        let lens = Lens::with(kind, engine.feeds.rules().clone(), RequestedFields::conditions().into());
         let object = Object::from_json(bytes.as_bytes(), lens.plan()).unwrap();
-        let (name, seen) = lens.look(&object, LookContext { now: now(), has_status: Some(true) });
+        let (name, seen) = lens.project(&object, ProjectionContext { now: now(), has_status: Some(true) });
         FeedEvent::Applied(name, Box::new(seen))
     });
     let events = [FeedEvent::ListStarted].into_iter().chain(seen).chain([FeedEvent::ListCompleted]);
@@ -82,13 +82,13 @@ fn verdicts_of_two_clusters_never_mix() {
     assert!(before.contains("Ready"), "{before}");
     let east = Cluster::named("east");
     let mut effects = Vec::new();
-    let feed = engine.feeds.acquire(&east, &kind, &Wanted::conditions(), &mut effects);
+    let feed = engine.feeds.acquire(&east, &kind, &RequestedFields::conditions(), &mut effects);
     assert!(matches!(&effects[..], [Effect::Follow { cluster, .. }] if *cluster == east));
     for uid in ["east", "hub"] {
         for object in [Some(deployment(uid, 0)), None, Some(deployment(uid, 1))] {
             let effects = engine.step(now(), list(&engine, feed, &kind, object.as_ref()));
             assert_eq!(group_views(&engine), before);
-            assert!(!effects.iter().any(|effect| matches!(effect, Effect::Want(..))), "{effects:?}");
+            assert!(!effects.iter().any(|effect| matches!(effect, Effect::EnqueueWrite(..))), "{effects:?}");
         }
     }
     let name = NamespacedName::new("shop", "web");
@@ -112,7 +112,7 @@ fn verdicts_of_two_clusters_never_mix() {
 #[test]
 fn feeds_survive_a_change_of_the_source() {
     let (mut engine, east, kind) = (engine(), Cluster::named("east"), GroupKind::new("apps", "Deployment"));
-    let feed = engine.feeds.acquire(&east, &kind, &Wanted::default(), &mut Vec::new());
+    let feed = engine.feeds.acquire(&east, &kind, &RequestedFields::default(), &mut Vec::new());
     let cluster_event = |engine: &mut Engine, event: ClusterEvent| {
         let effects = engine.step(now(), [Event::Cluster(east.clone(), event)]);
         effects.iter().any(|effect| matches!(effect, Effect::Follow { feed: it, .. } if *it == feed))
@@ -125,7 +125,7 @@ fn feeds_survive_a_change_of_the_source() {
     let not_connected = || FeedEvent::Unreadable(Unreadable::NotConnected);
     engine.step(now(), [Event::Feed(feed, not_connected())]);
     assert!(cluster_event(&mut engine, ClusterEvent::Added), "a new source follows the feed");
-    assert!(!cluster_event(&mut engine, ClusterEvent::Lost), "a lost connection may come back");
+    assert!(!cluster_event(&mut engine, ClusterEvent::Disconnected), "a lost connection may come back");
     assert!(!cluster_event(&mut engine, ClusterEvent::Connected));
     let mut older = deployment("east", 3);
     older["metadata"]["resourceVersion"] = json!("3");
@@ -138,7 +138,8 @@ fn feeds_survive_a_change_of_the_source() {
     assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected));
     engine.step(now(), listed);
     assert_eq!(unreadable(&engine), Some(Unreadable::NotConnected), "late events are ignored");
-    let another = engine.feeds.acquire(&east, &GroupKind::pod(), &Wanted::default(), &mut Vec::new());
+    let another =
+        engine.feeds.acquire(&east, &GroupKind::pod(), &RequestedFields::default(), &mut Vec::new());
     engine.step(now(), [Event::Feed(another, not_connected())]);
     assert!(engine.feeds.get(another).unwrap().is_known(), "an unreadable kind is known");
 

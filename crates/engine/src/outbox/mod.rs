@@ -1,6 +1,6 @@
 //! When to write: at once for a transition, with a delay for message changes, with backoff after failures.
 //!
-//! The outbox does no I/O. The engine announces slots, [`Outbox::take`] renders those that are due and hands
+//! The outbox does no I/O. The engine enqueues slots, [`Outbox::take`] renders those that are due and hands
 //! them out, and [`Outbox::done`] takes the outcome.
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    effect::{Change, Slot, Urgency},
+    effect::{Slot, Urgency, Write},
     event::Outcome,
     id::Cluster,
     planted::Bug,
@@ -28,7 +28,7 @@ const FORGET_AFTER: SignedDuration = SignedDuration::from_secs(10);
 /// After failures: the first delay, doubled each time up to the second one.
 const RETRY_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(100), SignedDuration::from_secs(30));
-/// The same after a refusal. It will be refused again unless RBAC, quota or admission change, or unless the
+/// The same after a rejection. It will be rejected again unless RBAC, quota or admission change, or unless the
 /// API server has just started and has not loaded its RBAC rules.
 const REFUSED_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(2), SignedDuration::from_mins(10));
@@ -50,18 +50,19 @@ pub struct Outbox {
 
 #[derive(Debug)]
 struct PendingWrite {
-    wanted: Option<Urgency>,
+    /// Set if it is enqueued.
+    urgency: Option<Urgency>,
     in_flight: Option<Urgency>,
-    /// When it is due, if it is wanted and not in flight.
+    /// When it is due, if it is enqueued and not in flight.
     due: Timestamp,
     /// When the last write started, or turned out to be unnecessary.
-    last: Option<Timestamp>,
-    /// Of the `BURST`, at that time.
+    last_write: Option<Timestamp>,
+    /// How many transitions may still be written at once, at `last_write`.
     burst_left: u8,
-    /// Consecutive failures, or consecutive refusals: each kind has its own backoff.
+    /// Consecutive failures, or consecutive rejections: each kind has its own backoff.
     failures: u32,
-    refused: bool,
-    /// Because of failures.
+    rejected: bool,
+    /// Backoff after failures.
     not_before: Option<Timestamp>,
 }
 
@@ -89,7 +90,7 @@ impl Outbox {
     }
 
     /// The slot may need a write; `None` withdraws it.
-    pub fn want(&mut self, now: Timestamp, slot: &Slot, urgency: Option<Urgency>) {
+    pub fn enqueue(&mut self, now: Timestamp, slot: &Slot, urgency: Option<Urgency>) {
         if !self.entries.contains_key(slot) {
             if urgency.is_none() {
                 return;
@@ -97,26 +98,26 @@ impl Outbox {
             self.entries.insert(slot.clone(), PendingWrite::new(now));
         }
         let Some(entry) = self.entries.get_mut(slot) else { return };
-        if entry.wanted == urgency {
+        if entry.urgency == urgency {
             return;
         }
-        if entry.wanted.is_some()
+        if entry.urgency.is_some()
             && entry.in_flight.is_none()
             && let Some(due) = self.due.get_mut(&slot.object.cluster)
         {
             due.remove(&(entry.due, slot.clone()));
         }
-        entry.wanted = urgency;
+        entry.urgency = urgency;
         self.schedule(now, slot);
     }
 
-    /// Takes the slots that are due and counts them as in flight. `change` renders each; a slot that needs no
+    /// Takes the slots that are due and counts them as in flight. `write` renders each; a slot that needs no
     /// change is dropped.
     pub fn take(
         &mut self,
         now: Timestamp,
-        mut change: impl FnMut(&Slot) -> Option<Change>,
-    ) -> Vec<(Slot, Change)> {
+        mut write: impl FnMut(&Slot) -> Option<Write>,
+    ) -> Vec<(Slot, Write)> {
         self.forget_idle(now);
         let mut taken = Vec::new();
         if !self.leading {
@@ -131,18 +132,18 @@ impl Outbox {
                 && let Some((_, slot)) = due.pop_first()
             {
                 let Some(entry) = self.entries.get_mut(&slot) else { continue };
-                let Some(urgency) = entry.wanted.take() else { continue };
+                let Some(urgency) = entry.urgency.take() else { continue };
                 renders += 1;
                 entry.burst_left = entry.burst_left_at(now);
-                entry.last = Some(now);
-                let Some(change) = change(&slot) else {
+                entry.last_write = Some(now);
+                let Some(write) = write(&slot) else {
                     self.idle.insert((entry.forgotten_at(now), slot));
                     continue;
                 };
                 *in_flight += 1;
                 entry.burst_left = entry.burst_left.saturating_sub(1);
                 entry.in_flight = Some(urgency);
-                taken.push((slot, change));
+                taken.push((slot, write));
             }
         }
         taken
@@ -165,24 +166,24 @@ impl Outbox {
         let backoff = match outcome {
             // Another replica of the API server may know the object. If it was deleted, the engine withdraws
             // the slot soon.
-            Outcome::Failed(_) | Outcome::Absent => {
+            Outcome::Failed(_) | Outcome::NotFound => {
                 Some(RETRY_BACKOFF).filter(|_| !Bug::DropRetry.is_planted())
             }
             // No event reports that the other manager gave up a field.
-            Outcome::Refused(_) | Outcome::FieldConflict(_) => Some(REFUSED_BACKOFF),
+            Outcome::Rejected(_) | Outcome::FieldConflict(_) => Some(REFUSED_BACKOFF),
             // The engine requests the write again when it knows the newer version.
-            Outcome::Done(_) | Outcome::Conflict => None,
+            Outcome::Written(_) | Outcome::Conflict => None,
         };
         if let Some((first, longest)) = backoff {
-            let refused = matches!(outcome, Outcome::Refused(_) | Outcome::FieldConflict(_));
-            if entry.refused != refused {
-                (entry.refused, entry.failures) = (refused, 0);
+            let refused = matches!(outcome, Outcome::Rejected(_) | Outcome::FieldConflict(_));
+            if entry.rejected != refused {
+                (entry.rejected, entry.failures) = (refused, 0);
             }
             let longest = first.saturating_mul(1 << entry.failures.min(16)).min(longest);
             let wait = jitter(longest, slot, entry.failures).max(retry_after.unwrap_or_default());
             entry.not_before = now.checked_add(wait).ok();
             entry.failures = entry.failures.saturating_add(1);
-            entry.wanted = entry.wanted.max(urgency);
+            entry.urgency = entry.urgency.max(urgency);
         } else {
             entry.not_before = None;
             entry.failures = 0;
@@ -205,11 +206,11 @@ impl Outbox {
         if entry.in_flight.is_some() {
             return;
         }
-        let Some(urgency) = entry.wanted else {
+        let Some(urgency) = entry.urgency else {
             self.idle.insert((entry.forgotten_at(now), slot.clone()));
             return;
         };
-        let paced = match (entry.last, urgency) {
+        let paced = match (entry.last_write, urgency) {
             (None, _) => now,
             (Some(_), Urgency::Transition) if entry.burst_left_at(now) > 0 => now,
             (Some(last), _) => last.checked_add(MIN_INTERVAL).unwrap_or(now),
@@ -223,7 +224,7 @@ impl Outbox {
         let shift = |time: Timestamp| time.checked_add(by).unwrap_or(time);
         for entry in self.entries.values_mut() {
             entry.due = shift(entry.due);
-            entry.last = entry.last.map(shift);
+            entry.last_write = entry.last_write.map(shift);
             entry.not_before = entry.not_before.map(shift);
         }
         for times in self.due.values_mut().chain([&mut self.idle]) {
@@ -238,7 +239,7 @@ impl Outbox {
             if self
                 .entries
                 .get(&slot)
-                .is_some_and(|entry| entry.wanted.is_none() && entry.in_flight.is_none())
+                .is_some_and(|entry| entry.urgency.is_none() && entry.in_flight.is_none())
             {
                 self.entries.remove(&slot);
             }
@@ -249,23 +250,23 @@ impl Outbox {
 impl PendingWrite {
     fn new(now: Timestamp) -> Self {
         Self {
-            wanted: None,
+            urgency: None,
             in_flight: None,
             due: now,
-            last: None,
+            last_write: None,
             burst_left: BURST,
             failures: 0,
-            refused: false,
+            rejected: false,
             not_before: None,
         }
     }
 
     fn forgotten_at(&self, now: Timestamp) -> Timestamp {
-        self.last.unwrap_or(now).checked_add(FORGET_AFTER).unwrap_or(now)
+        self.last_write.unwrap_or(now).checked_add(FORGET_AFTER).unwrap_or(now)
     }
 
     fn burst_left_at(&self, now: Timestamp) -> u8 {
-        let Some(last) = self.last else { return BURST };
+        let Some(last) = self.last_write else { return BURST };
         let intervals = now.duration_since(last).as_millis() / MIN_INTERVAL.as_millis().max(1);
         let intervals = u8::try_from(intervals.clamp(0, i128::from(BURST))).unwrap_or(BURST);
         self.burst_left.saturating_add(intervals).min(BURST)

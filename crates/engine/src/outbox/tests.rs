@@ -17,7 +17,7 @@ struct Scenario {
 fn slot(name: &str) -> Slot {
     let object = ObjectKey {
         cluster: Cluster::hub(),
-        kind: GroupKind::own("Application"),
+        kind: GroupKind::bellwether("Application"),
         name: NamespacedName::new("shop", name),
     };
     Slot { object, part: Part::Status }
@@ -40,12 +40,12 @@ impl Scenario {
         self.after(milliseconds)
     }
 
-    fn want(&mut self, name: &str, urgency: Urgency) {
-        self.outbox.want(self.now, &slot(name), Some(urgency));
+    fn enqueue(&mut self, name: &str, urgency: Urgency) {
+        self.outbox.enqueue(self.now, &slot(name), Some(urgency));
     }
 
-    fn take(&mut self) -> Vec<(Slot, Change)> {
-        self.outbox.take(self.now, |_| Some(Change::Delete { uid: "1".into() }))
+    fn take(&mut self) -> Vec<(Slot, Write)> {
+        self.outbox.take(self.now, |_| Some(Write::Delete { uid: "1".into() }))
     }
 
     /// How many slots it renders, if none needs a change.
@@ -65,7 +65,7 @@ impl Scenario {
     fn written(&mut self) -> usize {
         let taken = self.take();
         for (slot, _) in &taken {
-            self.done(slot, &Outcome::Done(None));
+            self.done(slot, &Outcome::Written(None));
         }
         taken.len()
     }
@@ -74,9 +74,9 @@ impl Scenario {
 #[test]
 fn the_first_write_is_immediate_and_message_changes_wait() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", MessageOnly);
+    scenario.enqueue("web", MessageOnly);
     assert_eq!(scenario.written(), 1);
-    scenario.want("web", MessageOnly);
+    scenario.enqueue("web", MessageOnly);
     assert_eq!(scenario.after(500).written(), 0);
     assert_eq!(scenario.after(500).written(), 1);
     assert_eq!(scenario.after(5000).written(), 0, "nothing is written twice");
@@ -85,9 +85,9 @@ fn the_first_write_is_immediate_and_message_changes_wait() {
 #[test]
 fn a_transition_does_not_wait() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", MessageOnly);
+    scenario.enqueue("web", MessageOnly);
     assert_eq!(scenario.written(), 1);
-    scenario.after(10).want("web", Transition);
+    scenario.after(10).enqueue("web", Transition);
     assert_eq!(scenario.written(), 1);
 }
 
@@ -97,7 +97,7 @@ fn ten_thousand_changes_in_ten_seconds_are_few_writes() {
         let mut scenario = Scenario::begin();
         let mut writes = 0;
         for urgency in urgencies.into_iter().cycle().take(10_000) {
-            scenario.after(1).want("web", urgency);
+            scenario.after(1).enqueue("web", urgency);
             writes += scenario.written();
         }
         writes += scenario.after(1000).written();
@@ -109,27 +109,27 @@ fn ten_thousand_changes_in_ten_seconds_are_few_writes() {
 #[test]
 fn a_withdrawn_slot_is_not_written() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", Transition);
-    scenario.outbox.want(scenario.now, &slot("web"), None);
+    scenario.enqueue("web", Transition);
+    scenario.outbox.enqueue(scenario.now, &slot("web"), None);
     assert_eq!(scenario.written(), 0);
 }
 
 #[test]
 fn a_slot_without_a_change_is_not_written() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     assert_eq!(scenario.renders(), 1);
     assert_eq!((scenario.outbox.depth(), scenario.outbox.next()), ((0, 0), None));
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     assert_eq!(scenario.written(), 1, "and the next transition is written at once");
 }
 
 #[test]
 fn a_failed_write_keeps_its_urgency() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     let (slot, _) = scenario.take().remove(0);
-    scenario.want("web", MessageOnly);
+    scenario.enqueue("web", MessageOnly);
     scenario.done(&slot, &Outcome::Failed("no answer".into()));
     assert_eq!(scenario.after(100).written(), 1);
 }
@@ -138,14 +138,14 @@ fn a_failed_write_keeps_its_urgency() {
 fn writes_in_flight_are_limited() {
     let mut scenario = Scenario::begin();
     for name in ["a", "b", "c"] {
-        scenario.want(name, Transition);
+        scenario.enqueue(name, Transition);
     }
     let taken = scenario.take();
     assert_eq!(taken.len(), 2);
     assert!(scenario.take().is_empty());
     assert_eq!(scenario.outbox.next(), None, "nothing to wait for");
     let (slot, _) = &taken[0];
-    scenario.done(slot, &Outcome::Done(None));
+    scenario.done(slot, &Outcome::Written(None));
     assert_eq!(scenario.take().len(), 1);
 }
 
@@ -153,7 +153,7 @@ fn writes_in_flight_are_limited() {
 fn a_standby_replica_writes_nothing() {
     let mut scenario = Scenario::begin();
     scenario.outbox.set_leading(false);
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     assert_eq!(scenario.written(), 0);
     assert_eq!(scenario.outbox.next(), None);
     scenario.outbox.set_leading(true);
@@ -163,7 +163,7 @@ fn a_standby_replica_writes_nothing() {
 #[test]
 fn failed_writes_are_retried_with_backoff() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     let mut waits = Vec::new();
     for _ in 0..12 {
         let taken = scenario.take();
@@ -186,7 +186,7 @@ fn failed_writes_are_retried_with_backoff() {
 #[test]
 fn retry_after_is_honoured() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     let (slot, _) = scenario.take().remove(0);
     let patience = SignedDuration::from_secs(7);
     scenario.outbox.done(scenario.now, &slot, &Outcome::Failed("too many".into()), Some(patience));
@@ -196,13 +196,13 @@ fn retry_after_is_honoured() {
 #[test]
 fn a_refused_write_waits_even_if_requested_again() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     let (slot, _) = scenario.take().remove(0);
-    scenario.done(&slot, &Outcome::Refused("no right".into()));
+    scenario.done(&slot, &Outcome::Rejected("no right".into()));
     assert!(
         scenario.outbox.next().expect("a retry is scheduled") >= scenario.now + SignedDuration::from_secs(1)
     );
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     assert_eq!(scenario.written(), 0, "RBAC may still deny it");
 }
 
@@ -210,14 +210,14 @@ fn a_refused_write_waits_even_if_requested_again() {
 #[test]
 fn failures_and_refusals_have_separate_backoffs() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     for _ in 0..8 {
         let (slot, _) = scenario.take().remove(0);
         scenario.done(&slot, &Outcome::Failed("no answer".into()));
         scenario.now = scenario.outbox.next().expect("a retry is scheduled");
     }
     let (slot, _) = scenario.take().remove(0);
-    scenario.done(&slot, &Outcome::Refused("no right".into()));
+    scenario.done(&slot, &Outcome::Rejected("no right".into()));
     let next = scenario.outbox.next().expect("a retry is scheduled");
     assert!(next <= scenario.now + SignedDuration::from_secs(2), "{next}");
     scenario.now = next;
@@ -230,7 +230,7 @@ fn failures_and_refusals_have_separate_backoffs() {
 #[test]
 fn a_conflict_waits_for_the_engine() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     let (slot, _) = scenario.take().remove(0);
     scenario.done(&slot, &Outcome::Conflict);
     assert_eq!(scenario.outbox.next(), None);
@@ -240,7 +240,7 @@ fn a_conflict_waits_for_the_engine() {
 fn idle_slots_are_forgotten() {
     let mut scenario = Scenario::begin();
     for number in 0..100 {
-        scenario.want(&number.to_string(), Transition);
+        scenario.enqueue(&number.to_string(), Transition);
         scenario.written();
     }
     scenario.after(11_000).written();
@@ -252,7 +252,7 @@ fn message_changes_are_not_rendered_more_than_once_a_second() {
     let mut scenario = Scenario::begin();
     let mut renders = 0;
     for _ in 0..10_000 {
-        scenario.after(1).want("web", MessageOnly);
+        scenario.after(1).enqueue("web", MessageOnly);
         renders += scenario.renders();
         assert!(scenario.outbox.idle.len() <= 12, "{}", scenario.outbox.idle.len());
     }
@@ -264,7 +264,7 @@ fn a_new_leader_renders_in_batches() {
     let mut scenario = Scenario::begin();
     scenario.outbox.set_leading(false);
     for number in 0..1000 {
-        scenario.want(&number.to_string(), Transition);
+        scenario.enqueue(&number.to_string(), Transition);
     }
     scenario.outbox.set_leading(true);
     let first = scenario.renders();
@@ -277,9 +277,9 @@ fn a_new_leader_renders_in_batches() {
 #[test]
 fn a_404_is_retried() {
     let mut scenario = Scenario::begin();
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     let (slot, _) = scenario.take().remove(0);
-    scenario.done(&slot, &Outcome::Absent);
+    scenario.done(&slot, &Outcome::NotFound);
     assert_eq!(scenario.after(100).written(), 1, "another API server may know the object");
 }
 
@@ -288,16 +288,16 @@ fn a_404_is_retried() {
 #[case::forward(3_600_000)]
 fn a_clock_that_was_set_changes_no_delay(#[case] by: i64) {
     let mut scenario = Scenario::begin();
-    scenario.want("web", MessageOnly);
+    scenario.enqueue("web", MessageOnly);
     assert_eq!(scenario.written(), 1);
-    scenario.set_clock(by).want("web", MessageOnly);
+    scenario.set_clock(by).enqueue("web", MessageOnly);
     assert_eq!(scenario.after(500).written(), 0, "message changes still wait for a second");
     assert_eq!(scenario.after(500).written(), 1);
 
-    scenario.want("late", Transition);
+    scenario.enqueue("late", Transition);
     assert_eq!(scenario.set_clock(by).written(), 1);
 
-    scenario.want("web", Transition);
+    scenario.enqueue("web", Transition);
     let (slot, _) = scenario.take().remove(0);
     scenario.done(&slot, &Outcome::Failed("no answer".into()));
     assert_eq!(scenario.set_clock(by).written(), 0);

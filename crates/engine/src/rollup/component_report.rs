@@ -120,7 +120,7 @@ impl ComponentReport {
     /// The assumed conditions if there is no object.
     pub(super) fn missing(policies: &Policies, absence: &Absence, since: Option<Timestamp>) -> Self {
         let contribution = |policy: &Policy| match absence {
-            Absence::NotFound if Bug::MissingIsFine.is_planted() => planted_fine(policy),
+            Absence::NotFound if Bug::MissingIsHealthy.is_planted() => planted_fine(policy),
             Absence::NotFound => Contribution::missing(policy, "not found", since),
             Absence::NotServed => {
                 Contribution::missing(policy, "not found: kind not served by the cluster", since)
@@ -173,7 +173,7 @@ impl ComponentReport {
     }
 }
 
-/// For [`Bug::MissingIsFine`].
+/// For [`Bug::MissingIsHealthy`].
 fn planted_fine(policy: &Policy) -> Contribution<'static> {
     let status = policy.status(Class::Fine);
     Contribution { status, class: Class::Fine, ..unknown(policy, reasons::ALL_AS_EXPECTED, String::new()) }

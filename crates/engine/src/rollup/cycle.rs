@@ -32,7 +32,7 @@ impl Rollups {
             let before = std::mem::replace(&mut rollup.cycle, cycle);
             let differs: Vec<_> = before.symmetric_difference(&rollup.cycle).cloned().collect();
             for component in &differs {
-                let kind = GroupKind::own("Rollup");
+                let kind = GroupKind::bellwether("Rollup");
                 if let Some(object) = feeds.find(&Cluster::hub(), &kind, component)
                     && let Some(stored) = feeds.object(object)
                     && let Some(feed) = feeds.get(stored.feed)
@@ -41,11 +41,11 @@ impl Rollups {
                         .get(&object)
                         .is_some_and(|entry_ids| entry_ids.iter().any(|entry_id| entry_id.0 == id))
                 {
-                    rollup.count(object, stored, feed);
+                    rollup.upsert_component(object, stored, feed);
                 }
             }
             if !differs.is_empty() {
-                self.all.touch(id);
+                self.all.mark_dirty(id);
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::{
 
 use super::component_entry::Target;
 
-/// An entry by its index in the Rollup's `entries`; valid until the next `attach`.
+/// An entry by its index in the Rollup's `entries`; valid until the next `apply_spec`.
 pub(super) type EntryId = (GroupId, usize);
 
 #[derive(Debug, Default)]

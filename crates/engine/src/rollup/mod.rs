@@ -10,7 +10,6 @@ mod component_entry;
 mod component_report;
 mod component_reports;
 mod cycle;
-mod deciding;
 mod index;
 mod policies;
 mod rollup_state;
@@ -26,31 +25,31 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    census::Census,
-    context::Context,
     dependency_graph::DependencyGraph,
-    effect::Change,
+    effect::Write,
     event::Outcome,
     facts::{Facts, OwnManifest, OwnObject, ResourceVersion},
     feeds::{Feeds, ObjectId, StoredObject},
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
+    grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName},
     planted::Bug,
     publication::Publication,
     registry::{GroupId, Registry},
-    view::{Claim, Group, GroupStatus},
-    wanted::Wanted,
+    requested_fields::RequestedFields,
+    stats::EngineStats,
+    view::{Group, GroupRelation, GroupStatus},
 };
 
 use component_entry::ComponentEntry;
 use index::{ComponentIndex, EntryId};
-use rollup_state::Rollup;
-pub use view::rollup_mistakes;
+use rollup_state::RollupState;
+pub use view::invalid_components;
 
 #[derive(Debug, Default)]
 pub(crate) struct Rollups {
-    all: Registry<Rollup>,
+    all: Registry<RollupState>,
     index: ComponentIndex,
     /// The entries that an object matches.
     counted_by: HashMap<ObjectId, Box<[EntryId]>>,
@@ -59,11 +58,11 @@ pub(crate) struct Rollups {
 }
 
 impl Grouping for Rollups {
-    fn reads(&self, kind: OwnKind) -> bool {
+    fn handles(&self, kind: OwnKind) -> bool {
         kind == OwnKind::Rollup
     }
 
-    fn base(&self) -> &'static [OwnKind] {
+    fn required_kinds(&self) -> &'static [OwnKind] {
         &[OwnKind::Rollup]
     }
 
@@ -72,42 +71,48 @@ impl Grouping for Rollups {
         false
     }
 
-    fn sync(&mut self, cx: &mut Context<'_>) {
+    fn sync(&mut self, cx: &mut GroupingContext<'_>) {
         for id in self.all.sync() {
-            self.attach(id, cx);
+            self.apply_spec(id, cx);
         }
     }
 
     /// Damping compares times of components with the clock.
     fn clock_set(&mut self, _by: SignedDuration) {
         let all = self.all.ids();
-        self.all.touch_all(all);
+        self.all.mark_all_dirty(all);
     }
 
-    fn set(&mut self, name: &NamespacedName, facts: &Facts, own: &OwnObject, cx: &mut Context<'_>) {
+    fn group_applied(
+        &mut self,
+        name: &NamespacedName,
+        facts: &Facts,
+        own: &OwnObject,
+        cx: &mut GroupingContext<'_>,
+    ) {
         let OwnObject::Rollup(written) = own else { return };
         let OwnManifest { generation, spec, status, .. } = &**written;
         let group = GroupRef::new(OwnKind::Rollup, name.clone());
         let Some(id) = self.all.id(&group) else {
             let publication =
                 Publication::new(group.clone(), &status::CONDITIONS, facts, *generation, status);
-            let mut rollup = Rollup::new(publication, facts.deleting, spec.clone());
+            let mut rollup = RollupState::new(publication, facts.deleting, spec.clone());
             rollup.load_stored_since(status);
             let id = self.all.insert(group, rollup);
-            return self.attach(id, cx);
+            return self.apply_spec(id, cx);
         };
         let Some(rollup) = self.all.get_mut(id) else { return };
         let is_same = rollup.spec == *spec && rollup.deleting == facts.deleting;
         rollup.deleting = facts.deleting;
         if rollup.publication.observe(facts, *generation, status, cx.queue) {
             rollup.load_stored_since(status);
-            self.all.touch(id);
+            self.all.mark_dirty(id);
         }
         let is_synced = self.all.is_synced();
         let Some(rollup) = self.all.get_mut(id) else { return };
         if !is_same {
             rollup.spec = spec.clone();
-            self.attach(id, cx);
+            self.apply_spec(id, cx);
         } else if is_synced {
             rollup.drop_unnamed();
         }
@@ -117,9 +122,9 @@ impl Grouping for Rollups {
         self.all.version_changed(group, facts);
     }
 
-    fn remove(&mut self, group: &GroupRef, cx: &mut Context<'_>) {
+    fn remove(&mut self, group: &GroupRef, cx: &mut GroupingContext<'_>) {
         let Some(id) = self.all.id(group) else { return };
-        self.detach(id, cx.feeds);
+        self.remove_spec(id, cx.feeds);
         let Some((_, rollup)) = self.all.remove(group, cx.queue) else { return };
         rollup.publication.withdraw(cx.queue);
         for feed in rollup.kind_feeds.into_values() {
@@ -127,17 +132,17 @@ impl Grouping for Rollups {
         }
     }
 
-    fn object_changed(&mut self, object: ObjectId, _before: Option<&Facts>, cx: &mut Context<'_>) {
+    fn object_changed(&mut self, object: ObjectId, _before: Option<&Facts>, cx: &mut GroupingContext<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         let entry_ids = self.entry_ids(stored);
-        self.recount(object, entry_ids, cx);
+        self.update_members_of(object, entry_ids, cx);
     }
 
-    fn object_gone(&mut self, object: ObjectId, cx: &mut Context<'_>) {
-        self.recount(object, BTreeSet::new(), cx);
+    fn before_object_removed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
+        self.update_members_of(object, BTreeSet::new(), cx);
     }
 
-    fn feed_changed(&mut self, feed: FeedId, _readability: bool, cx: &mut Context<'_>) {
+    fn feed_changed(&mut self, feed: FeedId, _readability: bool, cx: &mut GroupingContext<'_>) {
         for id in self.all.users(feed) {
             let (Some(rollup), Some(known)) = (self.all.get_mut(id), cx.feeds.get(feed)) else {
                 continue;
@@ -149,26 +154,26 @@ impl Grouping for Rollups {
             }
             for object in rollup.objects() {
                 if let Some(stored) = cx.feeds.object(object).filter(|stored| stored.feed == feed) {
-                    rollup.count(object, stored, known);
+                    rollup.upsert_component(object, stored, known);
                 }
             }
-            self.all.touch(id);
+            self.all.mark_dirty(id);
         }
     }
 
-    fn list_started(&mut self, feed: FeedId, cx: &mut Context<'_>) {
+    fn list_started(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
         self.all.users_changed(feed, cx.queue);
     }
 
     fn list_completed(&mut self, feed: FeedId) {
-        self.all.touch_users(feed);
+        self.all.mark_users_dirty(feed);
     }
 
-    fn wake(&mut self, group: &GroupRef) {
-        self.all.wake(group);
+    fn timer_fired(&mut self, group: &GroupRef) {
+        self.all.timer_fired(group);
     }
 
-    fn flush(&mut self, cx: &mut Context<'_>) {
+    fn flush(&mut self, cx: &mut GroupingContext<'_>) {
         if !self.all.is_synced() {
             return;
         }
@@ -184,7 +189,7 @@ impl Grouping for Rollups {
             }
             let evaluation = rollup.evaluate(cx.now);
             rollup.last_evaluated = Some(evaluation.triple());
-            if let Some(next) = evaluation.next().filter(|_| !Bug::ForgetHeldTurn.is_planted()) {
+            if let Some(next) = evaluation.next().filter(|_| !Bug::SetNoDampingTimer.is_planted()) {
                 cx.queue.schedule(next, rollup.publication.timer());
             }
             if rollup.deleting {
@@ -192,30 +197,30 @@ impl Grouping for Rollups {
                 continue;
             }
             let statuses = status::statuses(rollup, &evaluation, cx.feeds);
-            rollup.publication.want(statuses, false, cx.now, cx.queue);
+            rollup.publication.request_write(statuses, false, cx.now, cx.queue);
         }
     }
 
-    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Change> {
+    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Write> {
         let rollup = self.all.named(group)?;
         if !self.all.is_synced() || rollup.deleting || !rollup.is_known(feeds) {
             return None;
         }
-        rollup.publication.change(&status::render(rollup, feeds, now))
+        rollup.publication.render_write(&status::render(rollup, feeds, now))
     }
 
     fn status_written(
         &mut self,
         group: &GroupRef,
-        change: &Change,
+        write: &Write,
         outcome: &Outcome,
-        cx: &mut Context<'_>,
+        cx: &mut GroupingContext<'_>,
     ) -> Option<ResourceVersion> {
         let id = self.all.id(group)?;
-        if matches!(outcome, Outcome::Done(_)) {
+        if matches!(outcome, Outcome::Written(_)) {
             self.all.get_mut(id)?.clear_stored_since();
         }
-        self.all.status_written(group, change, outcome, cx)
+        self.all.status_written(group, write, outcome, cx)
     }
 
     fn groups(&self, feeds: &Feeds, now: Timestamp) -> Vec<Group> {
@@ -235,14 +240,14 @@ impl Grouping for Rollups {
         self.status_summary(group, feeds, now)
     }
 
-    fn claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
+    fn relations(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<GroupRelation> {
         self.all_claims(kind, name, facts)
     }
 
-    fn count(&self, census: &mut Census) {
-        census.rollups = self.by_health();
-        let rollups: usize = self.all.iter().map(Rollup::notes).sum();
-        census.notes += rollups + self.counted_by.len() + self.all.feeds();
+    fn add_to_stats(&self, stats: &mut EngineStats) {
+        stats.rollups = self.by_health();
+        let rollups: usize = self.all.iter().map(RollupState::index_entries).sum();
+        stats.index_entries += rollups + self.counted_by.len() + self.all.feeds();
     }
 }
 
@@ -253,7 +258,7 @@ impl Rollups {
         entry_ids.retain(|(id, index)| {
             self.all.get(*id).is_some_and(|rollup| {
                 let target = rollup.entries.get(*index).map(|entry| &entry.target);
-                (*stored.facts.uid != *rollup.uid() || Bug::CountItself.is_planted())
+                (*stored.facts.uid != *rollup.uid() || Bug::CountRollupItself.is_planted())
                     && target.is_some_and(|target| target.matches(&stored.name, &stored.facts.labels))
             })
         });
@@ -261,7 +266,12 @@ impl Rollups {
     }
 
     /// Updates an object in all Rollups with an entry that it matched before or matches now.
-    fn recount(&mut self, object: ObjectId, entry_ids: BTreeSet<EntryId>, cx: &Context<'_>) {
+    fn update_members_of(
+        &mut self,
+        object: ObjectId,
+        entry_ids: BTreeSet<EntryId>,
+        cx: &GroupingContext<'_>,
+    ) {
         let before: BTreeSet<_> = self.counted_by.remove(&object).into_iter().flatten().collect();
         if before.is_empty() && entry_ids.is_empty() {
             return;
@@ -293,7 +303,7 @@ impl Rollups {
                 && let Some(feed) = cx.feeds.get(stored.feed)
             {
                 if !after.is_empty() {
-                    rollup.count(object, stored, feed);
+                    rollup.upsert_component(object, stored, feed);
                 }
                 if feed.kind.is_rollup() {
                     let is_new = if after.is_empty() {
@@ -304,7 +314,7 @@ impl Rollups {
                     parents.extend(is_new.then_some(id));
                 }
             }
-            self.all.touch(id);
+            self.all.mark_dirty(id);
         }
         if !entry_ids.is_empty() {
             self.counted_by.insert(object, entry_ids.into_iter().collect());
@@ -315,11 +325,11 @@ impl Rollups {
     }
 
     /// Counts all components anew, after the spec changed.
-    fn attach(&mut self, id: GroupId, cx: &mut Context<'_>) {
+    fn apply_spec(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
         if !self.all.is_synced() {
             return;
         }
-        self.detach(id, cx.feeds);
+        self.remove_spec(id, cx.feeds);
         let Some(rollup) = self.all.get_mut(id) else { return };
         let (parsed, invalid_entries) = component_entry::parse(&rollup.name.name, &rollup.spec);
         rollup.invalid_entries = invalid_entries;
@@ -328,8 +338,9 @@ impl Rollups {
         for (_, kind, _) in &parsed {
             if !kind_feeds.contains_key(kind) {
                 let feed = before.remove(kind);
-                let feed = feed
-                    .unwrap_or_else(|| self.all.follow(id, &Cluster::hub(), kind, &Wanted::conditions(), cx));
+                let feed = feed.unwrap_or_else(|| {
+                    self.all.follow(id, &Cluster::hub(), kind, &RequestedFields::conditions(), cx)
+                });
                 kind_feeds.insert(kind.clone(), feed);
             }
         }
@@ -359,7 +370,7 @@ impl Rollups {
             .filter_map(|object| Some((object, self.entry_ids(cx.feeds.object(object)?))))
             .collect();
         for (object, entry_ids) in objects {
-            self.recount(object, entry_ids, cx);
+            self.update_members_of(object, entry_ids, cx);
         }
         if let Some(rollup) = self.all.get_mut(id) {
             for index in 0..rollup.entries.len() {
@@ -368,11 +379,11 @@ impl Rollups {
             rollup.count_invalid_entries();
             rollup.drop_unnamed();
         }
-        self.all.touch(id);
+        self.all.mark_dirty(id);
     }
 
     /// Removes the Rollup from the index and drops its counts.
-    fn detach(&mut self, id: GroupId, feeds: &Feeds) {
+    fn remove_spec(&mut self, id: GroupId, feeds: &Feeds) {
         let Some(rollup) = self.all.get_mut(id) else { return };
         for (index, entry) in rollup.entries.iter().enumerate() {
             self.index.remove(entry.feed, (id, index), &entry.target, &entry.selector_label);

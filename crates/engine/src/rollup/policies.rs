@@ -26,7 +26,7 @@ static WORST_IS_FALSE: LazyLock<Policies> = LazyLock::new(|| Policies::new(Polar
 
 impl Policies {
     /// By `spec.progressing`. The special case of `Matrix` involves three conditions, so
-    /// [`Rollup::evaluate`](super::rollup_state::Rollup::evaluate) handles it.
+    /// [`RollupState::evaluate`](super::rollup_state::RollupState::evaluate) handles it.
     pub(super) fn of(progressing: ProgressingPolicy) -> &'static Self {
         match progressing {
             ProgressingPolicy::Matrix | ProgressingPolicy::AnyTrue => &ANY_TRUE,

@@ -30,7 +30,7 @@ use super::{
 };
 
 #[derive(Debug)]
-pub(super) struct Rollup {
+pub(super) struct RollupState {
     pub(super) name: NamespacedName,
     pub(super) publication: Publication,
     pub(super) deleting: bool,
@@ -66,13 +66,13 @@ pub(super) enum Progressing {
     As(Option<Class>),
 }
 
-impl Published for Rollup {
+impl Published for RollupState {
     fn publication(&mut self) -> &mut Publication {
         &mut self.publication
     }
 }
 
-impl Rollup {
+impl RollupState {
     pub(super) fn new(publication: Publication, deleting: bool, spec: RollupSpec) -> Self {
         Self {
             name: publication.group().name.clone(),
@@ -104,19 +104,21 @@ impl Rollup {
     /// relist is in progress.
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
         let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
-        let has_conditions = self.without_conditions.is_empty() || Bug::TrustNarrowLens.is_planted();
+        let has_conditions =
+            self.without_conditions.is_empty() || Bug::EvaluateWithoutConditions.is_planted();
         has_conditions && self.kind_feeds.values().all(|feed| feeds.get(*feed).is_some_and(is_known))
     }
 
     pub(super) fn waiting_for(&self, feeds: &Feeds) -> BTreeSet<GroupKind> {
-        let not_whole = feeds.not_whole(self.kind_feeds.iter().map(|(kind, feed)| (kind, *feed)));
+        let inconsistent_kinds =
+            feeds.inconsistent_kinds(self.kind_feeds.iter().map(|(kind, feed)| (kind, *feed)));
         let without_conditions =
             self.without_conditions.iter().filter_map(|object| feeds.get(feeds.object(*object)?.feed));
-        without_conditions.map(|feed| feed.kind.clone()).chain(not_whole).collect()
+        without_conditions.map(|feed| feed.kind.clone()).chain(inconsistent_kinds).collect()
     }
 
-    /// The number of index entries, for the census.
-    pub(super) fn notes(&self) -> usize {
+    /// The number of index entries, for the statistics.
+    pub(super) fn index_entries(&self) -> usize {
         self.members.total() + self.without_conditions.len() + self.stored_since.len()
     }
 
@@ -186,7 +188,7 @@ impl Rollup {
         self.stored_since.retain(|component, _| named.contains(component));
     }
 
-    pub(super) fn count(&mut self, object: ObjectId, stored: &StoredObject, feed: &Feed) {
+    pub(super) fn upsert_component(&mut self, object: ObjectId, stored: &StoredObject, feed: &Feed) {
         let member_id = MemberId::Object(object);
         let Some(report) = self.report_of(stored, feed) else {
             self.forget(object);
@@ -225,7 +227,9 @@ impl Rollup {
     }
 
     fn count_absence(&mut self, index: usize) {
-        let (member_id, Some(entry)) = (MemberId::Component(index), self.entries.get(index)) else { return };
+        let (member_id, Some(entry)) = (MemberId::Placeholder(index), self.entries.get(index)) else {
+            return;
+        };
         let Some(absence) = &entry.absence else { return self.remove(member_id) };
         let report = ComponentReport::missing(self.policies(), absence, entry.since);
         let state = if absence.presence().is_some() { State::Missing } else { State::Unknown };
@@ -245,7 +249,7 @@ impl Rollup {
     pub(super) fn count_invalid_entries(&mut self) {
         for (number, invalid) in self.invalid_entries.clone().into_iter().enumerate() {
             let Some(kind) = invalid.counted_kind.clone() else { continue };
-            let member_id = MemberId::Component(self.entries.len() + number);
+            let member_id = MemberId::Placeholder(self.entries.len() + number);
             let name = NamespacedName::new("", &invalid.spec_path);
             let identity = ComponentIdentity { name: Arc::clone(&name.name), ..ComponentIdentity::default() };
             let report = ComponentReport::missing(self.policies(), &invalid.absence(), None);
@@ -257,7 +261,7 @@ impl Rollup {
     pub(super) fn is_component(&self, member_id: MemberId) -> bool {
         match member_id {
             MemberId::Object(_) => true,
-            MemberId::Component(index) => {
+            MemberId::Placeholder(index) => {
                 self.entries.get(index).is_some_and(|entry| matches!(entry.target, Target::Named(_)))
             }
         }
@@ -300,8 +304,11 @@ impl Rollup {
         if feed.kind.is_rollup() && self.cycle.contains(&stored.name) {
             return Some(ComponentReport::missing(self.policies(), &Absence::Cycle, None));
         }
-        let report =
-            stored.facts.operator.as_deref().map(|facts| ComponentReport::of(self.policies(), facts));
+        let report = stored
+            .facts
+            .component_conditions
+            .as_deref()
+            .map(|facts| ComponentReport::of(self.policies(), facts));
         let report = report
             .map(|report| if stored.facts.deleting { report.being_deleted(self.policies()) } else { report });
         match &feed.unreadable {
@@ -318,7 +325,7 @@ impl Rollup {
                 let stored = feeds.object(id)?;
                 self.report_of(stored, feeds.get(stored.feed)?)
             }
-            MemberId::Component(index) => {
+            MemberId::Placeholder(index) => {
                 let Some(entry) = self.entries.get(index) else {
                     let invalid = self.invalid_entries.get(index.checked_sub(self.entries.len())?)?;
                     return Some(ComponentReport::missing(self.policies(), &invalid.absence(), None));
@@ -332,7 +339,7 @@ impl Rollup {
     pub(super) fn presence(&self, member_id: MemberId) -> Option<ComponentPresence> {
         match member_id {
             MemberId::Object(_) => None,
-            MemberId::Component(index) => self.entries.get(index)?.absence.as_ref()?.presence(),
+            MemberId::Placeholder(index) => self.entries.get(index)?.absence.as_ref()?.presence(),
         }
     }
 

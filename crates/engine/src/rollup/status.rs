@@ -24,7 +24,7 @@ use super::{
     component_entry::{ComponentEntry, Target, spec_path},
     component_report::{Absence, ComponentReport},
     component_reports::ComponentKey,
-    rollup_state::{Evaluation, Progressing, Rollup},
+    rollup_state::{Evaluation, Progressing, RollupState},
 };
 
 /// In `status.components`.
@@ -39,19 +39,19 @@ const MESSAGE_BUDGET: usize = 1024;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE, RESOLVED],
-    announced: &[
+    recorded: &[
         (AVAILABLE, Some(True)),
         (PROGRESSING, None),
         (DEGRADED, Some(False)),
         (UPGRADEABLE, Some(True)),
     ],
     shape: ConditionShape::Generation,
-    conflict_hint: None,
+    overwrite_hint: None,
 };
 
 /// `None` for conditions that do not apply.
 pub(super) fn statuses(
-    rollup: &Rollup,
+    rollup: &RollupState,
     evaluation: &Evaluation,
     feeds: &Feeds,
 ) -> [(&'static str, Option<ConditionStatus>); 5] {
@@ -69,7 +69,7 @@ pub(super) fn statuses(
 
 /// The same with reasons and messages.
 pub(super) fn statements(
-    rollup: &Rollup,
+    rollup: &RollupState,
     evaluation: &Evaluation,
     feeds: &Feeds,
 ) -> [(&'static str, Option<Statement>); 5] {
@@ -88,7 +88,7 @@ pub(super) fn statements(
             message += &merge_as(Some(Class::Issue), &rest, tally, text_of).message;
             statement.message = message.into();
         }
-        if Bug::ReasonOfTheFirst.is_planted()
+        if Bug::UseFirstReason.is_planted()
             && let Some(first) = class.and_then(|class| tally.keys(class).next())
         {
             statement.reason = legal_reason(text_of(first).reason).into_owned().into();
@@ -136,7 +136,7 @@ impl ReasonAndMessage {
 
 /// What a message says about a component.
 fn source_text<'a>(
-    rollup: &Rollup,
+    rollup: &RollupState,
     feeds: &Feeds,
     key: &ComponentKey,
     which: fn(&ComponentReport) -> ReasonAndMessage,
@@ -148,7 +148,7 @@ fn source_text<'a>(
 }
 
 /// Under `Matrix`, such a component decides, whatever the others report.
-fn requires_intervention(rollup: &Rollup, feeds: &Feeds) -> Statement {
+fn requires_intervention(rollup: &RollupState, feeds: &Feeds) -> Statement {
     let tally = &rollup.reports.requiring_intervention;
     let which = |report: &ComponentReport| {
         let ReasonAndMessage(reason, _) = ReasonAndMessage::of(&report.progressing);
@@ -169,7 +169,7 @@ fn requires_intervention(rollup: &Rollup, feeds: &Feeds) -> Statement {
 
 /// Everything that makes Resolved False: reason, subject and text.
 fn problems<'a>(
-    rollup: &'a Rollup,
+    rollup: &'a RollupState,
     feeds: &'a Feeds,
 ) -> impl Iterator<Item = (&'static str, String, String)> + 'a {
     let invalid_entries = rollup
@@ -214,7 +214,7 @@ fn problem(entry: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)
     }
 }
 
-fn resolved(rollup: &Rollup, feeds: &Feeds) -> Statement {
+fn resolved(rollup: &RollupState, feeds: &Feeds) -> Statement {
     let problems: Vec<_> = problems(rollup, feeds).collect();
     let Some((reason, ..)) = problems.first() else {
         return Statement::new(True, reasons::ALL_KINDS_RESOLVED, "All kinds are readable");
@@ -224,13 +224,13 @@ fn resolved(rollup: &Rollup, feeds: &Feeds) -> Statement {
     Statement::new(False, reason, message(items, count, MESSAGE_BUDGET))
 }
 
-pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupStatus {
+pub(super) fn render(rollup: &RollupState, feeds: &Feeds, now: Timestamp) -> RollupStatus {
     let evaluation = rollup.evaluate(now);
     let triple = evaluation.triple();
     let statements = statements(rollup, &evaluation, feeds);
     let placeholders = rollup.entries.iter().enumerate().filter(|(_, entry)| entry.absence.is_some());
     let placeholders =
-        placeholders.filter(|(index, _)| !rollup.is_component(MemberId::Component(*index))).count();
+        placeholders.filter(|(index, _)| !rollup.is_component(MemberId::Placeholder(*index))).count();
     let placeholders =
         placeholders + rollup.invalid_entries.iter().filter(|invalid| invalid.counted_kind.is_some()).count();
     let count = rollup.members.total() - placeholders;
@@ -244,7 +244,7 @@ pub(super) fn render(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> RollupSt
     }
 }
 
-fn components(rollup: &Rollup, feeds: &Feeds) -> Vec<RollupComponentStatus> {
+fn components(rollup: &RollupState, feeds: &Feeds) -> Vec<RollupComponentStatus> {
     let mut bytes_left = MAX_BYTES;
     let component_status = |member_id: MemberId| {
         let (report, entry) = (rollup.report(member_id, feeds)?, rollup.members.get(member_id)?);

@@ -13,21 +13,21 @@ use crate::{
     members::{MemberEntry, MemberId},
     planted::Bug,
     view::{
-        Claim, Condition, Detail, Group, GroupStatus, Member, Relation, ReportedConditions, StandsFor,
-        StatusSummary,
+        Condition, Detail, Group, GroupRelation, GroupStatus, Member, Relation, ReportedConditions,
+        StandsFor, StatusSummary,
     },
 };
 
 use super::{
     Rollups,
     component_entry::{self, ComponentEntry, Target},
-    rollup_state::{Evaluation, Rollup},
+    rollup_state::{Evaluation, RollupState},
     status,
     triple::Triple,
 };
 
 /// Invalid entries of a spec, as path and error. `name` is the name of the Rollup.
-pub fn rollup_mistakes(name: &str, spec: &RollupSpec) -> Vec<(String, String)> {
+pub fn invalid_components(name: &str, spec: &RollupSpec) -> Vec<(String, String)> {
     let (_, invalid_entries) = component_entry::parse(name, spec);
     invalid_entries.into_iter().map(|invalid| (invalid.spec_path, invalid.text)).collect()
 }
@@ -47,7 +47,7 @@ impl Rollups {
         now: Timestamp,
     ) -> Option<GroupStatus> {
         let rollup = self.all.named(group)?;
-        let (triple, conditions) = if rollup.is_known(feeds) && !Bug::TellTheLastWord.is_planted() {
+        let (triple, conditions) = if rollup.is_known(feeds) && !Bug::AnswerWithStoredStatus.is_planted() {
             let evaluation = rollup.evaluate(now);
             (evaluation.triple(), statements(rollup, &evaluation, feeds))
         } else {
@@ -63,7 +63,7 @@ impl Rollups {
             }
         };
         Some(GroupStatus::Known(Box::new(StatusSummary {
-            kind: GroupKind::own("Rollup"),
+            kind: GroupKind::bellwether("Rollup"),
             name: rollup.name.clone(),
             healthy: triple.health() == RollupHealth::Healthy && !rollup.deleting,
             state: state(rollup, triple),
@@ -81,24 +81,29 @@ impl Rollups {
         })
     }
 
-    pub(super) fn all_claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
-        let claim = |rollup: &Rollup| {
+    pub(super) fn all_claims(
+        &self,
+        kind: &GroupKind,
+        name: &NamespacedName,
+        facts: &Facts,
+    ) -> Vec<GroupRelation> {
+        let relation = |rollup: &RollupState| {
             let matches =
                 |entry: &&ComponentEntry| entry.kind == *kind && entry.target.matches(name, &facts.labels);
             let mut entries = rollup.entries.iter().filter(matches).peekable();
             entries.peek()?;
             let is_named = entries.any(|entry| matches!(entry.target, Target::Named(_)));
             let relation = if is_named { Relation::Names } else { Relation::Selects };
-            Some(Claim { kind: GroupKind::own("Rollup"), group: rollup.name.clone(), relation })
+            Some(GroupRelation { kind: GroupKind::bellwether("Rollup"), name: rollup.name.clone(), relation })
         };
         let others = self.all.iter().filter(|rollup| *facts.uid != *rollup.uid());
-        let mut claims: Vec<_> = others.filter_map(claim).collect();
-        claims.sort_by(|a, b| a.group.cmp(&b.group));
-        claims
+        let mut relations: Vec<_> = others.filter_map(relation).collect();
+        relations.sort_by(|a, b| a.name.cmp(&b.name));
+        relations
     }
 }
 
-pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
+pub(super) fn view(rollup: &RollupState, feeds: &Feeds, now: Timestamp) -> Group {
     let evaluation = rollup.evaluate(now);
     let triple = evaluation.triple();
     let condition = |(type_, statement): (&'static str, Statement)| Condition {
@@ -113,7 +118,7 @@ pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
     };
     let state = state(rollup, triple);
     Group {
-        kind: GroupKind::own("Rollup"),
+        kind: GroupKind::bellwether("Rollup"),
         name: rollup.name.clone(),
         state,
         since: since(rollup, state, triple),
@@ -129,7 +134,11 @@ pub(super) fn view(rollup: &Rollup, feeds: &Feeds, now: Timestamp) -> Group {
     }
 }
 
-fn statements(rollup: &Rollup, evaluation: &Evaluation, feeds: &Feeds) -> Vec<(&'static str, Statement)> {
+fn statements(
+    rollup: &RollupState,
+    evaluation: &Evaluation,
+    feeds: &Feeds,
+) -> Vec<(&'static str, Statement)> {
     let statements = status::statements(rollup, evaluation, feeds).into_iter();
     statements.filter_map(|(type_, statement)| Some((type_, statement?))).collect()
 }
@@ -147,7 +156,7 @@ fn as_published(published: &[(&'static str, Statement)]) -> Option<Triple> {
 }
 
 /// As the three conditions say. But if a component is missing, that explains Unknown and InProgress.
-fn state(rollup: &Rollup, triple: Triple) -> State {
+fn state(rollup: &RollupState, triple: Triple) -> State {
     match triple.state() {
         _ if rollup.deleting => State::Terminating,
         State::Unknown | State::InProgress if rollup.members.count(State::Missing) > 0 => State::Missing,
@@ -156,7 +165,7 @@ fn state(rollup: &Rollup, triple: Triple) -> State {
 }
 
 /// Since the first component was in this state; if none is, since the health has its value.
-fn since(rollup: &Rollup, state: State, triple: Triple) -> Option<Timestamp> {
+fn since(rollup: &RollupState, state: State, triple: Triple) -> Option<Timestamp> {
     if matches!(state, State::Failed | State::Missing | State::InProgress) && rollup.members.count(state) > 0
     {
         return rollup.members.in_state(state).filter_map(|(_, entry)| entry.since).min();
@@ -166,7 +175,7 @@ fn since(rollup: &Rollup, state: State, triple: Triple) -> Option<Timestamp> {
 
 /// Since when the health has its value, by the transition times of the conditions: the earliest of those that
 /// make it bad, or the latest of all if it is good.
-fn health_since(rollup: &Rollup, triple: Triple) -> Option<Timestamp> {
+fn health_since(rollup: &RollupState, triple: Triple) -> Option<Timestamp> {
     let since = |(kind, status): &(&str, ConditionStatus)| rollup.publication.since(kind, *status);
     let all = triple.conditions();
     let deciding = all.iter().filter(|condition| triple.health() == Triple::of_one(condition).health());
@@ -176,16 +185,16 @@ fn health_since(rollup: &Rollup, triple: Triple) -> Option<Timestamp> {
     }
 }
 
-fn member(rollup: &Rollup, feeds: &Feeds, member_id: MemberId, entry: &MemberEntry) -> Option<Member> {
+fn member(rollup: &RollupState, feeds: &Feeds, member_id: MemberId, entry: &MemberEntry) -> Option<Member> {
     let report = rollup.report(member_id, feeds)?;
     let most_significant = report.most_significant();
     let stored = match member_id {
         MemberId::Object(id) => feeds.object(id),
-        MemberId::Component(_) => None,
+        MemberId::Placeholder(_) => None,
     };
     let stands_for = match member_id {
         MemberId::Object(_) => StandsFor::Object,
-        MemberId::Component(index) => match rollup.entries.get(index).map(|entry| &entry.target) {
+        MemberId::Placeholder(index) => match rollup.entries.get(index).map(|entry| &entry.target) {
             Some(Target::Named(_)) => StandsFor::Object,
             Some(Target::Selected { .. }) => StandsFor::Selector,
             None => StandsFor::Entry,
@@ -214,6 +223,6 @@ fn member(rollup: &Rollup, feeds: &Feeds, member_id: MemberId, entry: &MemberEnt
         since: entry.since,
         // The operator decides, not a rule.
         rule: None,
-        operator: Some(ReportedConditions { available, progressing, degraded, upgradeable }),
+        component_conditions: Some(ReportedConditions { available, progressing, degraded, upgradeable }),
     })
 }

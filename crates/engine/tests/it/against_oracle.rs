@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use bellwether_api::{Application, Rollup};
 use bellwether_engine::{
-    Change, Cluster, Detail, Dialect, Group, GroupKind, GroupStatus, NamespacedName, ObjectKey, Part, Slot,
+    Cluster, Detail, Dialect, Group, GroupKind, GroupStatus, NamespacedName, ObjectKey, Part, Slot, Write,
 };
 use bellwether_simulation::{app_k8s_io_oracle, known::Known, rollup_oracle};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     actions::{Action, action},
-    needed::{needed, wished},
+    needed::{application_kinds, needed},
     oracle::{Oracle, shape},
     server::merge,
     views,
@@ -68,8 +68,8 @@ proptest! {
 }
 
 /// The dry run of an invalid Pod template is retried for ever.
-pub(crate) fn is_a_check(change: &Change) -> bool {
-    matches!(change, Change::Create { dry_run: true, .. })
+pub(crate) fn is_a_check(change: &Write) -> bool {
+    matches!(change, Write::Create { dry_run: true, .. })
 }
 
 /// Health-check Pods of an Application; 0 if its template is invalid.
@@ -113,8 +113,8 @@ pub(crate) fn compare(world: &World) {
     for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
         let Some(expected) = oracle.status(app) else { continue };
         let mut status = json!(app.status);
-        if let Some(Change::Status { patch, .. }) =
-            world.wanted(&slot(&GroupKind::own("Application"), name, Part::Status))
+        if let Some(Write::Status { patch, .. }) =
+            world.wanted(&slot(&GroupKind::bellwether("Application"), name, Part::Status))
         {
             merge(&mut status, &patch);
         }
@@ -123,7 +123,7 @@ pub(crate) fn compare(world: &World) {
     for (name, app) in app_k8s_io_oracle::applications(&oracle).filter(|(_, app)| !app.is_deleting()) {
         let Some(expected) = app_k8s_io_oracle::status(&oracle, app) else { continue };
         let mut status = app.value["status"].clone();
-        if let Some(Change::Status { patch, .. }) =
+        if let Some(Write::Status { patch, .. }) =
             world.wanted(&slot(&Dialect::AppK8sIo.kind(), name, Part::Status))
         {
             merge(&mut status, &patch);
@@ -134,19 +134,20 @@ pub(crate) fn compare(world: &World) {
     for (kind, count) in needed(&oracle).map(|kind| (kind.clone(), followed(world, &kind))) {
         assert_eq!(count, 1, "{kind} has one feed");
     }
-    let wished = wished(&oracle);
-    let rolled_up: BTreeSet<_> =
-        rollup_oracle::rollups(&oracle).flat_map(|(_, rollup)| rollup_oracle::wishes(&rollup.spec)).collect();
+    let application_kinds = application_kinds(&oracle);
+    let rolled_up: BTreeSet<_> = rollup_oracle::rollups(&oracle)
+        .flat_map(|(_, rollup)| rollup_oracle::kinds_of_spec(&rollup.spec))
+        .collect();
     for (kind, known) in &oracle.kinds {
         // Our own kinds are always watched, and some kinds are watched for Rollups, which own nothing. Owner
         // references are managed only for kinds that an Application uses.
-        if (kind.is_own() || rolled_up.contains(kind)) && !wished.contains(kind) {
+        if (kind.is_bellwether() || rolled_up.contains(kind)) && !application_kinds.contains(kind) {
             continue;
         }
         for (name, object) in &known.objects {
             let mut owners: Vec<_> = object.owners().map(str::to_owned).collect();
-            let wanted = world.wanted(&slot(kind, name, Part::Owners));
-            if let Some(Change::Owners { owners: wanted, .. }) = &wanted {
+            let wanted = world.wanted(&slot(kind, name, Part::OwnerReferences));
+            if let Some(Write::OwnerReferences { owners: wanted, .. }) = &wanted {
                 owners = wanted.iter().map(|owner| owner.uid.to_string()).collect();
             }
             match oracle.owners(kind, object) {
@@ -159,17 +160,18 @@ pub(crate) fn compare(world: &World) {
 
 /// The same for Rollups. While a kind is relisted through a wider lens, nothing is published.
 fn compare_rollups(world: &World, oracle: &Oracle<'_>) {
-    let kind = GroupKind::own("Rollup");
+    let kind = GroupKind::bellwether("Rollup");
     let stays = |(_, rollup): &(&NamespacedName, &Rollup)| rollup.metadata.deletion_timestamp.is_none();
     for (name, rollup) in rollup_oracle::rollups(oracle).filter(stays) {
-        let wishes = rollup_oracle::wishes(&rollup.spec);
-        let lacks_conditions = |feed: &Feed| wishes.contains(&feed.kind) && feed.received.lacks_conditions();
+        let kinds_of_spec = rollup_oracle::kinds_of_spec(&rollup.spec);
+        let lacks_conditions =
+            |feed: &Feed| kinds_of_spec.contains(&feed.kind) && feed.received.lacks_conditions();
         if world.feeds.values().any(lacks_conditions) {
             continue;
         }
         let stored = &oracle.kinds[&kind].objects[name].value["status"];
         let mut status = stored.clone();
-        if let Some(Change::Status { patch, .. }) = world.wanted(&slot(&kind, name, Part::Status)) {
+        if let Some(Write::Status { patch, .. }) = world.wanted(&slot(&kind, name, Part::Status)) {
             merge(&mut status, &patch);
         }
         let Some(expected) = rollup_oracle::status(oracle, rollup, stored, &status) else { continue };
@@ -181,7 +183,7 @@ fn compare_rollups(world: &World, oracle: &Oracle<'_>) {
 /// The answers to queries equal the status in the cluster.
 fn compare_group(world: &World, name: &NamespacedName, status: &Value) {
     let groups = world.engine.groups(world.now);
-    let is_it = |group: &&Group| group.kind == GroupKind::own("Rollup") && group.name == *name;
+    let is_it = |group: &&Group| group.kind == GroupKind::bellwether("Rollup") && group.name == *name;
     let group = groups.iter().find(is_it).expect("the engine has a view of it");
     let Detail::Rollup { health, meaning } = &group.detail else { panic!("{name} is a Rollup") };
     assert_eq!(json!(meaning), status["meaning"], "of {name}");

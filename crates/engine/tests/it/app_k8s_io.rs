@@ -240,7 +240,7 @@ fn cluster_scoped_objects_are_members_and_never_owned() {
     assert_eq!(components(&world, "web"), "ClusterRole reader Ready, ClusterRole writer Ready");
     world.delete("ClusterRole.rbac.authorization.k8s.io", "reader");
     assert_eq!(components(&world, "web"), "ClusterRole writer Ready");
-    assert_eq!(writes(&world, &Part::Owners), 0);
+    assert_eq!(writes(&world, &Part::OwnerReferences), 0);
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn add_owner_ref_adds_owner_references() {
         "controller": false, "blockOwnerDeletion": true,
     }]);
     assert_eq!(world.server.get(&kind, &name).expect("it is there")["metadata"]["ownerReferences"], expected);
-    assert_eq!(writes(&world, &Part::Owners), 1);
+    assert_eq!(writes(&world, &Part::OwnerReferences), 1);
 }
 
 /// Installers add owner references without `addOwnerRef`.
@@ -333,7 +333,7 @@ fn owner_references_are_never_removed(
         world.restart();
     }
     world.pass(SignedDuration::from_hours(1));
-    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, &Part::Owners)), ("web", 1));
+    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, &Part::OwnerReferences)), ("web", 1));
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn a_recreated_application_replaces_the_old_owner_reference() {
     });
     let object = with(deployment("front", 3, 3), &json!({"metadata": {"ownerReferences": [before]}}));
     let world = World::with([with(web(), &json!({"spec": {"addOwnerRef": true}})), object]);
-    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, &Part::Owners)), ("web", 1));
+    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, &Part::OwnerReferences)), ("web", 1));
     let (kind, name) = key(KIND, "front");
     assert_ne!(
         world.server.get(&kind, &name).expect("it is there")["metadata"]["ownerReferences"][0]["uid"],
@@ -361,7 +361,7 @@ fn several_may_own_one_object() {
         )
     };
     let mut world = World::with([owning("b"), owning("a"), deployment("front", 3, 3)]);
-    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, &Part::Owners)), ("a b", 2));
+    assert_eq!((world.owners(KIND, "front").as_str(), writes(&world, &Part::OwnerReferences)), ("a b", 2));
     world.faults = [Fault::Conflict].into();
     world.put(owning("c"));
     assert_eq!(world.owners(KIND, "front"), "a b c", "also after a conflict");

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bellwether_engine::{
-    Change, Cluster, ClusterEvent, Dialect, Effect, Engine, Event, Exists, FeedEvent, FeedId, Group,
-    GroupKind, GroupRef, GroupStatus, Lens, LookContext, NamespacedName, ObjectKey, Outcome, OwnKind, Part,
-    ResourceVersion, Slot, Unreadable, Wanted,
+    Cluster, ClusterEvent, Dialect, Effect, Engine, Event, FeedEvent, FeedId, Group, GroupKind, GroupRef,
+    GroupStatus, Lens, NamespacedName, ObjectKey, Outcome, OwnKind, Part, ProjectionContext, RequestedFields,
+    RequiredOwner, ResourceVersion, Slot, Unreadable, Write,
 };
 use bellwether_memory_cluster::Object;
 use jiff::{SignedDuration, Timestamp};
@@ -17,7 +17,7 @@ use crate::{actions, objects};
 #[derive(Clone, Debug)]
 enum RandomEvent {
     Feed(prop::sample::Index, RandomFeedEvent),
-    Written(Slot, Change, Outcome),
+    Written(Slot, Write, Outcome),
     Later(i64),
     /// In seconds before now.
     Heard(i64),
@@ -127,65 +127,70 @@ fn spoil(object: &mut Value, place: &str, value: Value) {
     }
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = Write> {
     let version = ResourceVersion::new("2");
-    let owner = Exists {
+    let owner = RequiredOwner {
         kind: Dialect::Bellwether.kind(),
-        version: Dialect::Bellwether.version().into(),
+        api_version: Dialect::Bellwether.version().into(),
         plural: "applications".into(),
         name: NamespacedName::new("shop", "a"),
         uid: "u1".into(),
     };
     select(vec![
-        Change::Status {
+        Write::Status {
             uid: "u1".into(),
-            version: version.clone(),
+            resource_version: version.clone(),
             patch: Arc::new(json!({"ready": "True"})),
             transitions: Box::default(),
-            claims: Box::new([GroupKind::pod()]),
+            owned_kinds: Box::new([GroupKind::pod()]),
         },
-        Change::Status {
+        Write::Status {
             uid: "u1".into(),
-            version: version.clone(),
+            resource_version: version.clone(),
             patch: Arc::new(json!({"ready": 7})),
             transitions: Box::default(),
-            claims: Box::new([GroupKind::pod()]),
+            owned_kinds: Box::new([GroupKind::pod()]),
         },
-        Change::Status {
+        Write::Status {
             uid: "u1".into(),
-            version: version.clone(),
+            resource_version: version.clone(),
             patch: Arc::new(json!(null)),
             transitions: Box::default(),
-            claims: Box::new([GroupKind::pod()]),
+            owned_kinds: Box::new([GroupKind::pod()]),
         },
-        Change::Owners { uid: "u2".into(), version, owners: Arc::new([]), requires: Some(Box::new(owner)) },
-        Change::Replace {
+        Write::OwnerReferences {
+            uid: "u2".into(),
+            resource_version: version,
+            owners: Arc::new([]),
+            required_owner: Some(Box::new(owner)),
+        },
+        Write::Replace {
             uid: "u1".into(),
-            version: ResourceVersion::new("2"),
+            resource_version: ResourceVersion::new("2"),
             manifest: Arc::new(json!({})),
         },
-        Change::Apply {
+        Write::Apply {
             uid: "u1".into(),
-            version: ResourceVersion::new("2"),
+            resource_version: ResourceVersion::new("2"),
             manager: "m".into(),
             status: Arc::new(json!({})),
             force: false,
         },
-        Change::Create { manifest: Arc::new(json!(null)), owner: "u2".into(), dry_run: true },
-        Change::Create { manifest: Arc::new(json!({})), owner: "u1".into(), dry_run: false },
-        Change::Delete { uid: "u1".into() },
+        Write::Create { manifest: Arc::new(json!(null)), owner: "u2".into(), dry_run: true },
+        Write::Create { manifest: Arc::new(json!({})), owner: "u1".into(), dry_run: false },
+        Write::Delete { uid: "u1".into() },
     ])
 }
 
 fn outcome() -> impl Strategy<Value = Outcome> {
     select(vec![
-        Outcome::Done(None),
-        Outcome::Done(Some(ResourceVersion::new("3"))),
-        Outcome::Done(Some(ResourceVersion::new("opaque"))),
+        Outcome::Written(None),
+        Outcome::Written(Some(ResourceVersion::new("3"))),
+        Outcome::Written(Some(ResourceVersion::new("opaque"))),
         Outcome::Conflict,
         Outcome::FieldConflict([].into()),
-        Outcome::Absent,
-        Outcome::Refused("no".into()),
+        Outcome::NotFound,
+        Outcome::Rejected("no".into()),
         Outcome::Failed("no".into()),
     ])
 }
@@ -201,7 +206,12 @@ fn random_event() -> impl Strategy<Value = RandomEvent> {
         12 => (object(), any::<bool>()).prop_map(|(object, operator)| RandomFeedEvent::Seen(object, operator)),
     ];
     let group = GroupRef::new(OwnKind::Application(Dialect::Bellwether), NamespacedName::new("shop", "a"));
-    let part = select(vec![Part::Status, Part::Owners, Part::Existence(group.clone()), Part::Applied(group)]);
+    let part = select(vec![
+        Part::Status,
+        Part::OwnerReferences,
+        Part::Object(group.clone()),
+        Part::ForeignStatus(group),
+    ]);
     let cluster = select(vec![Cluster::hub(), Cluster::named("east")]);
     let slot = (cluster, kind(), name(), part)
         .prop_map(|(cluster, kind, name, part)| Slot { object: ObjectKey { cluster, kind, name }, part });
@@ -216,7 +226,7 @@ fn random_event() -> impl Strategy<Value = RandomEvent> {
 
 fn feed_event(random: RandomFeedEvent, now: Timestamp) -> FeedEvent {
     match random {
-        RandomFeedEvent::Served(namespaced) => FeedEvent::Served(bellwether_engine::Served {
+        RandomFeedEvent::Served(namespaced) => FeedEvent::Served(bellwether_engine::ServedResource {
             version: "v1".into(),
             versions: Box::new(["v1".into()]),
             plural: "things".into(),
@@ -229,10 +239,10 @@ fn feed_event(random: RandomFeedEvent, now: Timestamp) -> FeedEvent {
         RandomFeedEvent::Gone(name) => FeedEvent::Deleted(name),
         RandomFeedEvent::Seen(object, operator) => {
             let object = Object::new(object);
-            let wanted = Wanted { conditions: operator, ..Wanted::default() };
+            let wanted = RequestedFields { conditions: operator, ..RequestedFields::default() };
             let lens = Lens::with(&object.kind, Arc::default(), Arc::new(wanted));
             let (name, seen) =
-                object.seen(&lens, LookContext { now, has_status: None }).expect("it can be decoded");
+                object.seen(&lens, ProjectionContext { now, has_status: None }).expect("it can be decoded");
             FeedEvent::Applied(name, Box::new(seen))
         }
     }
@@ -281,8 +291,8 @@ proptest! {
             prop_assert!(effects.len() < 100, "{effects:?}");
             // Everything that is wanted can be rendered.
             for effect in &effects {
-                if let Effect::Want(slot, Some(_)) = effect {
-                    engine.change(now, slot);
+                if let Effect::EnqueueWrite(slot, Some(_)) = effect {
+                    engine.render_write(now, slot);
                 }
             }
             engine.groups(now);
@@ -297,7 +307,7 @@ proptest! {
             feeds.extend(follows(&effects));
             events = vec![match random {
                 RandomEvent::Feed(index, random) => Event::Feed(*index.get(&feeds), feed_event(random, now)),
-                RandomEvent::Written(slot, change, outcome) => Event::Written { slot, change, outcome },
+                RandomEvent::Written(slot, change, outcome) => Event::Written { slot, write: change, outcome },
                 RandomEvent::Later(seconds) => {
                     now += SignedDuration::from_secs(seconds);
                     Event::Tick
@@ -305,7 +315,7 @@ proptest! {
                 RandomEvent::Heard(ago) => {
                     Event::Cluster(Cluster::hub(), ClusterEvent::Heard(now - SignedDuration::from_secs(ago)))
                 }
-                RandomEvent::Lost => Event::Cluster(Cluster::hub(), ClusterEvent::Lost),
+                RandomEvent::Lost => Event::Cluster(Cluster::hub(), ClusterEvent::Disconnected),
             }];
         }
         engine.step(now, events);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_api::Application;
-use bellwether_engine::{Change, Dialect, Effect, Event, GroupKind, NamespacedName, Outcome, Part};
+use bellwether_engine::{Dialect, Effect, Event, GroupKind, NamespacedName, Outcome, Part, Write};
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -53,10 +53,11 @@ fn view(world: &World) -> BTreeMap<String, Value> {
     let needed: BTreeSet<_> = needed(&oracle(world)).collect();
     let mut view = BTreeMap::new();
     for ((kind, name), object) in &world.server.objects {
-        if [GroupKind::own("Application"), GroupKind::own("Rollup"), Dialect::AppK8sIo.kind()].contains(kind)
+        if [GroupKind::bellwether("Application"), GroupKind::bellwether("Rollup"), Dialect::AppK8sIo.kind()]
+            .contains(kind)
         {
             let mut status = object.value["status"].clone();
-            if let Some(Change::Status { patch, .. }) = world.wanted(&slot(kind, name, Part::Status)) {
+            if let Some(Write::Status { patch, .. }) = world.wanted(&slot(kind, name, Part::Status)) {
                 merge(&mut status, &patch);
             }
             without_times(&mut status);
@@ -64,7 +65,8 @@ fn view(world: &World) -> BTreeMap<String, Value> {
             status.as_object_mut().map(|fields| fields.remove("ownedKinds"));
             view.insert(format!("status of {kind} {name}"), status);
         }
-        if let Some(Change::Owners { owners, .. }) = world.wanted(&slot(kind, name, Part::Owners))
+        if let Some(Write::OwnerReferences { owners, .. }) =
+            world.wanted(&slot(kind, name, Part::OwnerReferences))
             && needed.contains(kind)
         {
             view.insert(format!("owners of {kind} {name}"), json!(*owners));
@@ -87,7 +89,7 @@ fn without_times(status: &mut Value) {
 }
 
 fn wants(world: &World) -> usize {
-    world.effects.iter().filter(|effect| matches!(effect, Effect::Want(..))).count()
+    world.effects.iter().filter(|effect| matches!(effect, Effect::EnqueueWrite(..))).count()
 }
 
 proptest! {
@@ -164,8 +166,8 @@ proptest! {
         }
         world.pass(LONG);
         let done = |world: &World| {
-            let is_done = |(_, change, outcome): &&(_, Change, Outcome)| {
-                !is_a_check(change) && matches!(outcome, Outcome::Done(_))
+            let is_done = |(_, change, outcome): &&(_, Write, Outcome)| {
+                !is_a_check(change) && matches!(outcome, Outcome::Written(_))
             };
             world.writes.iter().filter(is_done).count()
         };

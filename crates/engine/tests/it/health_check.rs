@@ -1,7 +1,7 @@
 //! The health-check Pod of an Application: dry run, creation, replacement with backoff, deletion.
 
 use bellwether_api::{ApplicationStatus, ConditionStatus};
-use bellwether_engine::{Change, GroupKind, Unreadable};
+use bellwether_engine::{GroupKind, Unreadable, Write};
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn a_pod_is_created_after_a_dry_run() {
         .writes
         .iter()
         .filter_map(|(_, change, _)| match change {
-            Change::Create { dry_run, .. } => Some(*dry_run),
+            Write::Create { dry_run, .. } => Some(*dry_run),
             _ => None,
         })
         .collect();
@@ -247,13 +247,13 @@ fn a_pod_waits_until_owned_kinds_is_written_again() {
     let mut world = World::with([app("web", &json!({"componentKinds": [{"kind": "Pod"}]}))]);
     world.slow = true;
     world.server.put(checked("check:1"));
-    while !world.wants().values().any(|change| matches!(change, Change::Create { dry_run: false, .. })) {
+    while !world.wants().values().any(|change| matches!(change, Write::Create { dry_run: false, .. })) {
         assert!(world.advance(), "a Pod is wanted");
     }
     let (kind, name) = key("Application.bellwether.dev", "web");
     world.server.edit(&kind, &name, |it| it["status"] = json!({}));
     while world.deliver() {}
-    assert!(!world.wants().values().any(|change| matches!(change, Change::Create { dry_run: false, .. })));
+    assert!(!world.wants().values().any(|change| matches!(change, Write::Create { dry_run: false, .. })));
     world.slow = false;
     world.settle();
     assert_eq!(images(&world), "check:1");
@@ -305,10 +305,10 @@ fn no_pod_is_created_while_pods_are_unreadable() {
 #[test]
 fn owned_kinds_is_written_before_the_pod_is_created() {
     let world = World::with([checked("check:1")]);
-    let at = |is_it: &dyn Fn(&Change) -> bool| world.writes.iter().position(|(_, change, _)| is_it(change));
+    let at = |is_it: &dyn Fn(&Write) -> bool| world.writes.iter().position(|(_, change, _)| is_it(change));
     let status = at(
-        &|change| matches!(change, Change::Status { patch, .. } if patch["ownedKinds"][0]["kind"] == "Pod"),
+        &|change| matches!(change, Write::Status { patch, .. } if patch["ownedKinds"][0]["kind"] == "Pod"),
     );
-    let pod = at(&|change| matches!(change, Change::Create { dry_run: false, .. }));
+    let pod = at(&|change| matches!(change, Write::Create { dry_run: false, .. }));
     assert!(status < pod && status.is_some(), "{status:?} {pod:?}");
 }

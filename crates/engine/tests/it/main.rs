@@ -3,30 +3,26 @@
 //! Headings such as *Selecting Components* are those of the Kubernetes enhancement proposal for an
 //! Application API; the tests that name them check conformance.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a mistake in a story or in the world fails the test that uses it"
-)]
+#![expect(clippy::expect_used, clippy::panic, reason = "a mistake in a helper fails the test that uses it")]
 
 mod actions;
 mod against_oracle;
 mod app_k8s_io;
+mod application_conditions;
 mod arbitrary_events;
 mod dependencies;
 mod event_orders;
-mod groups;
 mod health_check;
-mod kinds;
-mod known;
+mod health_rules;
 mod membership;
 mod ownership;
-mod readiness;
+mod query_groups;
+mod query_summary;
+mod received_objects;
 mod rollup;
 mod rollup_damping;
-mod rules;
 mod server;
-mod summary;
+mod unreadable_kinds;
 mod views;
 mod world;
 mod writes;

@@ -21,7 +21,7 @@ fn mine() -> Value {
 }
 
 fn owner_writes(world: &World) -> usize {
-    world.writes.iter().filter(|(slot, ..)| slot.part == Part::Owners).count()
+    world.writes.iter().filter(|(slot, ..)| slot.part == Part::OwnerReferences).count()
 }
 
 /// Garbage Collection, creation and update, step 2: a member gets an owner reference, in either order of

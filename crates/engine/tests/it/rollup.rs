@@ -1,13 +1,13 @@
 //! Rollups: components with the conditions Available, Progressing, Degraded and Upgradeable.
 
-mod bad_specs;
-mod choosing;
-mod corners;
-mod table;
-mod telling;
+mod component_selection;
+mod condition_matrix;
+mod edge_cases;
+mod invalid_specs;
+mod reasons_and_messages;
 
 use bellwether_api::RollupStatus;
-use bellwether_engine::{GroupKind, NamespacedName, Served};
+use bellwether_engine::{GroupKind, NamespacedName, ServedResource};
 use serde_json::{Value, json};
 
 use crate::{objects, world::World};
@@ -24,7 +24,7 @@ fn world(objects: impl IntoIterator<Item = Value>) -> World {
         ("Net.ops.example", "nets", true),
     ];
     for (kind, plural, namespaced) in kinds {
-        let served = Served {
+        let served = ServedResource {
             version: "v1".into(),
             versions: Box::new(["v1".into()]),
             plural: plural.into(),

@@ -1,6 +1,6 @@
 //! Damping of Rollups: a bad status is published after `spec.degradedAfter`, recovery at once.
 
-use bellwether_engine::{Change, Effect, Event, OwnKind};
+use bellwether_engine::{Effect, Event, OwnKind, Write};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use rstest::rstest;
@@ -65,7 +65,7 @@ impl World {
     /// Every status that was written for a condition.
     fn ever_written(&self, kind: &str) -> Vec<String> {
         let conditions = self.writes.iter().filter_map(|(_, change, _)| match change {
-            Change::Status { patch, .. } => patch["conditions"].as_array().cloned(),
+            Write::Status { patch, .. } => patch["conditions"].as_array().cloned(),
             _ => None,
         });
         let found = conditions.flatten().filter(|it| it["type"] == kind);

@@ -6,7 +6,7 @@ use std::{
     rc::Rc,
 };
 
-use bellwether_engine::{Change, GroupKind, NamespacedName, Outcome, Served, Slot, Unreadable};
+use bellwether_engine::{GroupKind, NamespacedName, Outcome, ServedResource, Slot, Unreadable, Write};
 use bellwether_memory_cluster::{LogEntry, MemoryCluster};
 pub(crate) use bellwether_simulation::object::{identity, merge};
 use bellwether_simulation::{object::Object, objects};
@@ -17,7 +17,7 @@ const DELETED: &str = "2026-11-14T10:00:00Z";
 
 #[derive(Clone, Debug)]
 pub(crate) enum FeedMessage {
-    Served(Served),
+    Served(ServedResource),
     Unreadable(Unreadable),
     Listing,
     Set(Rc<Object>),
@@ -68,14 +68,14 @@ impl Server {
         self.cluster.put(object);
     }
 
-    pub(crate) fn perform(&mut self, slot: &Slot, change: &Change) -> Outcome {
+    pub(crate) fn perform(&mut self, slot: &Slot, change: &Write) -> Outcome {
         let before = self.revision;
         let outcome = self.write(slot, change, DELETED);
         match (&outcome, change) {
-            (Outcome::Done(_), Change::Delete { .. }) => {
+            (Outcome::Written(_), Write::Delete { .. }) => {
                 self.remove(&slot.object.kind, &slot.object.name);
             }
-            (Outcome::Done(Some(_)), _) => self.no_op_writes += usize::from(self.revision == before),
+            (Outcome::Written(Some(_)), _) => self.no_op_writes += usize::from(self.revision == before),
             _ => {}
         }
         outcome

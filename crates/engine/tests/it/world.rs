@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::{rc::Rc, sync::Arc};
 
 use bellwether_engine::{
-    Change, Cluster, Dialect, Effect, Engine, Event, FeedEvent, FeedId, GroupKind, Lens, LookContext,
-    NamespacedName, ObservedObject, Outbox, Outcome, OwnKind, Slot, Transition, Unreadable, Warning,
+    Cluster, Dialect, Effect, Engine, Event, FeedEvent, FeedId, GroupKind, Lens, NamespacedName,
+    ObservedObject, Outbox, Outcome, OwnKind, ProjectionContext, Slot, Transition, Unreadable, Warning,
+    Write,
 };
 use bellwether_simulation::object::Object;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::{
-    known::Received,
     objects,
+    received_objects::Received,
     server::{FeedMessage, Server},
     writes::{Fault, InFlightWrite},
 };
@@ -30,9 +31,9 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    fn look(&self, object: &Object, now: Timestamp) -> (NamespacedName, ObservedObject) {
+    fn project(&self, object: &Object, now: Timestamp) -> (NamespacedName, ObservedObject) {
         let has_status = self.received.known.served.as_ref().map(|served| served.has_status);
-        object.seen(&self.lens, LookContext { now, has_status }).expect("an object")
+        object.seen(&self.lens, ProjectionContext { now, has_status }).expect("an object")
     }
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct World {
     pub(crate) feeds: BTreeMap<FeedId, Feed>,
     /// Every slot that the engine ever announced.
     slots: BTreeSet<Slot>,
-    pub(crate) writes: Vec<(Slot, Change, Outcome)>,
+    pub(crate) writes: Vec<(Slot, Write, Outcome)>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) transitions: Vec<Transition>,
     pub(crate) warnings: Vec<Warning>,
@@ -220,12 +221,12 @@ impl World {
         true
     }
 
-    pub(crate) fn wants(&self) -> BTreeMap<Slot, Change> {
+    pub(crate) fn wants(&self) -> BTreeMap<Slot, Write> {
         self.slots.iter().filter_map(|slot| Some((slot.clone(), self.wanted(slot)?))).collect()
     }
 
-    pub(crate) fn wanted(&self, slot: &Slot) -> Option<Change> {
-        self.engine.change(self.now, slot)
+    pub(crate) fn wanted(&self, slot: &Slot) -> Option<Write> {
+        self.engine.render_write(self.now, slot)
     }
 
     /// One step of the engine.
@@ -253,9 +254,9 @@ impl World {
                     assert_eq!(*cluster, Cluster::hub(), "{feed} is left in another cluster");
                     self.feeds.remove(feed).expect("only what is followed is left");
                 }
-                Effect::Want(slot, urgency) => {
+                Effect::EnqueueWrite(slot, urgency) => {
                     assert_eq!(slot.object.cluster, Cluster::hub(), "{} is wanted", slot.object);
-                    self.outbox.want(self.now, slot, *urgency);
+                    self.outbox.enqueue(self.now, slot, *urgency);
                     self.slots.insert(slot.clone());
                 }
                 Effect::Changed(..) => {}
@@ -276,7 +277,7 @@ impl World {
             feed.kind == object.kind && known.is_some_and(is_known)
         };
         let Some((id, feed)) = self.feeds.iter().find(|(_, feed)| knows(feed)) else { return };
-        let (name, seen) = feed.look(object, self.now);
+        let (name, seen) = feed.project(object, self.now);
         self.step(Event::Feed(*id, FeedEvent::Applied(name, Box::new(seen))));
     }
 
@@ -291,8 +292,8 @@ impl World {
             FeedMessage::Listed => FeedEvent::ListCompleted,
             FeedMessage::Gone(name) => FeedEvent::Deleted(name),
             FeedMessage::Set(object) => {
-                let (name, seen) = feed.look(&object, self.now);
-                feed.received.note(&name, seen.facts.operator.is_none());
+                let (name, seen) = feed.project(&object, self.now);
+                feed.received.note(&name, seen.facts.component_conditions.is_none());
                 FeedEvent::Applied(name, Box::new(seen))
             }
         };

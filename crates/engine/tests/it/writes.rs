@@ -1,6 +1,6 @@
 //! The path of a write to the API server and back, with faults: 409 conflict, 404, timeout, lost response.
 
-use bellwether_engine::{Change, Event, Outcome, Part, Slot};
+use bellwether_engine::{Event, Outcome, Part, Slot, Write};
 
 use crate::world::World;
 
@@ -27,7 +27,7 @@ pub(crate) enum Fault {
 #[derive(Debug)]
 pub(crate) struct InFlightWrite {
     slot: Slot,
-    change: Change,
+    change: Write,
     fault: Fault,
     /// Set once the API server has handled it.
     outcome: Option<Outcome>,
@@ -47,14 +47,14 @@ impl World {
     }
 
     pub(crate) fn owners_in_flight(&self) -> bool {
-        self.in_flight.iter().any(|flight| flight.slot.part == Part::Owners)
+        self.in_flight.iter().any(|flight| flight.slot.part == Part::OwnerReferences)
     }
 
     pub(crate) fn send(&mut self) -> bool {
         if !self.writing {
             return false;
         }
-        let due = self.outbox.take(self.now, |slot| self.engine.change(self.now, slot));
+        let due = self.outbox.take(self.now, |slot| self.engine.render_write(self.now, slot));
         let sent = !due.is_empty();
         for (slot, change) in due {
             let fault = self.faults.pop_front().unwrap_or(Fault::None);
@@ -83,16 +83,16 @@ impl World {
         let no_answer = || Outcome::Failed("no answer".into());
         let outcome = match fault {
             Fault::None | Fault::WatchFirst => self.server.perform(slot, change),
-            Fault::Refuse => Outcome::Refused("not today".into()),
+            Fault::Refuse => Outcome::Rejected("not today".into()),
             Fault::FalseConflict => Outcome::Conflict,
-            Fault::NotFound => Outcome::Absent,
+            Fault::NotFound => Outcome::NotFound,
             Fault::Fail => no_answer(),
             Fault::LoseResponse => {
                 self.server.perform(slot, change);
                 no_answer()
             }
             Fault::NoVersion => match self.server.perform(slot, change) {
-                Outcome::Done(_) => Outcome::Done(None),
+                Outcome::Written(_) => Outcome::Written(None),
                 other => other,
             },
             Fault::Conflict => {
@@ -111,6 +111,6 @@ impl World {
         let outcome = outcome.expect("it has been made");
         self.writes.push((slot.clone(), change.clone(), outcome.clone()));
         self.outbox.done(self.now, &slot, &outcome, None);
-        self.step(Event::Written { slot, change, outcome });
+        self.step(Event::Written { slot, write: change, outcome });
     }
 }

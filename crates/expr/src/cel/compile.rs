@@ -2,9 +2,9 @@
 
 use crate::{
     check,
-    functions::{self, Function, MOST_ARGUMENTS, Style},
+    compile_error::{Slip, nearest},
+    functions::{self, Function, MAX_ARGUMENTS, Style},
     hints,
-    mistake::{Slip, nearest},
     node::{Arithmetic, Comparison, Constant, Element, Field, Node, Op},
     operator::Operator,
     path::{Path, Step},
@@ -24,12 +24,12 @@ use super::{
 /// Parses, checks and compiles an expression; returns its node, its paths and its types.
 pub(crate) fn compile(text: &str, scope: &Scope) -> Result<(Node, Vec<Path>, Types), Slip> {
     let expr = parse(text)?;
-    let mut compiler = Compiler { scope, paths: Paths::default(), locals: Vec::new(), patterns: 0 };
+    let mut compiler = CelCompiler { scope, paths: Paths::default(), locals: Vec::new(), patterns: 0 };
     let (node, types) = compiler.expression(&expr)?;
     Ok((node, compiler.paths.into_vec(), types))
 }
 
-pub(super) struct Compiler<'a> {
+pub(super) struct CelCompiler<'a> {
     pub(super) scope: &'a Scope,
     pub(super) paths: Paths,
     /// The variables of the enclosing loops, the innermost last.
@@ -38,12 +38,12 @@ pub(super) struct Compiler<'a> {
 }
 
 /// The most regular expressions in one expression: each one costs time and memory to compile.
-const MOST_PATTERNS: usize = 32;
+const MAX_PATTERNS: usize = 32;
 
 /// A compiled expression and the types of its value.
 pub(super) type Typed = (Node, Types);
 
-impl Compiler<'_> {
+impl CelCompiler<'_> {
     pub(super) fn expression(&mut self, expr: &Expr) -> Result<Typed, Slip> {
         if let Some(typed) = self.known_name(expr)? {
             return Ok(typed);
@@ -308,10 +308,10 @@ impl Compiler<'_> {
                 &*nodes
         {
             self.patterns += 1;
-            if self.patterns > MOST_PATTERNS {
+            if self.patterns > MAX_PATTERNS {
                 return Err(Slip::new(
                     *pattern_at,
-                    format!("the expression has more than {MOST_PATTERNS} regular expressions"),
+                    format!("the expression has more than {MAX_PATTERNS} regular expressions"),
                 ));
             }
             let regex = functions::Pattern::new(text).map_err(|why| Slip::new(*pattern_at, why))?;
@@ -319,7 +319,7 @@ impl Compiler<'_> {
         }
         if matches!(name, "timestamp" | "duration" | "quantity")
             && let [Node { op: Op::Constant(constant), .. }] = &*nodes
-            && nodes.len() <= MOST_ARGUMENTS
+            && nodes.len() <= MAX_ARGUMENTS
         {
             let argument = [constant.as_val()];
             match functions::find_overload(candidates, &argument)

@@ -1,6 +1,6 @@
 //! The lexer.
 
-use crate::{hints, mistake::Slip};
+use crate::{compile_error::Slip, hints};
 
 use super::{
     literal,

@@ -1,6 +1,6 @@
 //! Literals: numbers, strings and bytes.
 
-use crate::mistake::Slip;
+use crate::compile_error::Slip;
 
 use super::{syntax::Literal, token::TokenKind};
 

@@ -2,17 +2,17 @@
 
 use crate::{
     check,
-    mistake::Slip,
+    compile_error::Slip,
     node::{Loop, LoopKind, Node, Op},
     types::Types,
 };
 
 use super::{
-    compile::{Compiler, Typed, spelled},
+    compile::{CelCompiler, Typed, spelled},
     syntax::{Expr, Kind},
 };
 
-impl Compiler<'_> {
+impl CelCompiler<'_> {
     /// Expands a macro; `None` if the call is an ordinary one.
     pub(super) fn expand(
         &mut self,

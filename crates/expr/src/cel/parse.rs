@@ -1,10 +1,10 @@
 //! The parser.
 
-use crate::{hints, mistake::Slip, operator::Operator};
+use crate::{compile_error::Slip, hints, operator::Operator};
 
 use super::{
     lex::tokens,
-    syntax::{Element, Expr, Field, Kind, Literal},
+    syntax::{ElementExpr, Expr, FieldExpr, Kind, Literal},
     token::{Token, TokenKind},
 };
 
@@ -363,7 +363,7 @@ impl Parser<'_> {
         let mut elements = Vec::new();
         while self.take("]").is_none() {
             let optional = self.take("?").is_some();
-            elements.push(Element { value: self.expression()?, optional });
+            elements.push(ElementExpr { value: self.expression()?, optional });
             if self.take(",").is_none() {
                 self.expect("]", "an operator, `,` or `]`")?;
                 break;
@@ -380,7 +380,7 @@ impl Parser<'_> {
             let optional = self.take("?").is_some();
             let key = self.expression()?;
             self.expect(":", "`:` and a value")?;
-            fields.push(Field { key, value: self.expression()?, optional });
+            fields.push(FieldExpr { key, value: self.expression()?, optional });
             if self.take(",").is_none() {
                 self.expect("}", "an operator, `,` or `}`")?;
                 break;

@@ -43,8 +43,8 @@ pub(crate) enum Kind {
     All(Vec<Expr>),
     Any(Vec<Expr>),
     Conditional(Box<[Expr; 3]>),
-    List(Vec<Element>),
-    Map(Vec<Field>),
+    List(Vec<ElementExpr>),
+    Map(Vec<FieldExpr>),
     /// A protobuf message: `Name{field: value}`. The compiler rejects it.
     Message {
         name: String,
@@ -64,14 +64,14 @@ pub(crate) enum Literal {
 
 /// An entry of a list. An optional one is left out if it has no value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Element {
+pub(crate) struct ElementExpr {
     pub(crate) value: Expr,
     pub(crate) optional: bool,
 }
 
 /// A field of a map. An optional one is left out if it has no value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Field {
+pub(crate) struct FieldExpr {
     pub(crate) key: Expr,
     pub(crate) value: Expr,
     pub(crate) optional: bool,

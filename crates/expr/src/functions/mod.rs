@@ -71,7 +71,7 @@ impl Function {
 }
 
 /// The most arguments of any function, the receiver included.
-pub(crate) const MOST_ARGUMENTS: usize = 4;
+pub(crate) const MAX_ARGUMENTS: usize = 4;
 
 pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
     [

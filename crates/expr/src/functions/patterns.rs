@@ -17,7 +17,7 @@ pub(super) struct Translated {
 }
 
 /// RE2's limit for repeat counts.
-const MOST_REPEATED: usize = 1000;
+const MAX_REPEATED: usize = 1000;
 
 /// The named classes, as in `[[:alpha:]]`.
 const NAMED: [&str; 14] = [
@@ -155,8 +155,8 @@ impl<'p> Translation<'p> {
             return Ok(());
         };
         match if most.is_empty() { least } else { most }.parse::<usize>() {
-            Ok(times) if times <= MOST_REPEATED => self.last = self.last.saturating_mul(times.max(1)),
-            _ => return Err(format!("invalid repeat count {{{inside}}}, the limit is {MOST_REPEATED}")),
+            Ok(times) if times <= MAX_REPEATED => self.last = self.last.saturating_mul(times.max(1)),
+            _ => return Err(format!("invalid repeat count {{{inside}}}, the limit is {MAX_REPEATED}")),
         }
         self.text.extend(["{", inside, "}"]);
         self.rest = after;

@@ -15,7 +15,7 @@ pub(super) fn evaluated(expression: &str) -> String {
     let scope = Scope::variables(iter::empty(), Absence::AsInCel);
     let program = match Program::cel(expression, &scope) {
         Ok(program) => program,
-        Err(mistake) => return format!("error: {}", mistake.text),
+        Err(compile_error) => return format!("error: {}", compile_error.text),
     };
     let nothing = Variables(Vec::new());
     match program.evaluate(&nothing, &mut Fuel::default()) {

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 const STACK: usize = 2 << 20;
 
 /// The limit for one evaluation, in bytes.
-const MOST_MEMORY: u64 = 64 << 20;
+const MAX_MEMORY: u64 = 64 << 20;
 
 /// Compiles and evaluates an expression on a small stack, and describes the outcome.
 fn defused(text: &str, json: &str) -> String {
@@ -23,13 +23,13 @@ fn defused(text: &str, json: &str) -> String {
         let begin = Instant::now();
         let memory = allocation_counter::measure(|| {
             outcome = match Program::cel(&text, &Scope::object(Absence::AsInCel)) {
-                Err(mistake) => format!("mistake: {mistake}"),
+                Err(compile_error) => format!("mistake: {compile_error}"),
                 Ok(program) => evaluate(&program, &object),
             };
         });
         let start: String = text.chars().take(60).collect();
         println!("{start}: {outcome}; {:?}, {} kB", begin.elapsed(), memory.bytes_max / 1024);
-        assert!(memory.bytes_max < MOST_MEMORY, "{start}: {} bytes", memory.bytes_max);
+        assert!(memory.bytes_max < MAX_MEMORY, "{start}: {} bytes", memory.bytes_max);
         outcome
     })
 }
@@ -350,7 +350,8 @@ fn deep_trees(#[case] op: &'static str) {
     for times in [90, 1_000, 100_000] {
         on_a_small_stack(move || {
             let tree = deep_tree(op, times);
-            let outcome = Program::tree(&tree, &Scope::row()).map(|_| ()).map_err(|mistake| mistake.text);
+            let outcome =
+                Program::tree(&tree, &Scope::row()).map(|_| ()).map_err(|compile_error| compile_error.text);
             dismantle(tree);
             let expected =
                 if times > 100 { Err("the tree is nested too deeply here".to_owned()) } else { Ok(()) };

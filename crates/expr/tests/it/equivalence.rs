@@ -96,8 +96,8 @@ fn same(cel: &str, tree: &Json, row: &Variables<'_>) -> String {
         }
         // Both are compile errors. Their texts may differ.
         (Err(_), Err(_)) => "mistake".to_owned(),
-        (Ok(_), Err(mistake)) => panic!("`{cel}` is fine, but {tree} is not: {mistake}"),
-        (Err(mistake), Ok(_)) => panic!("{tree} is fine, but `{cel}` is not: {mistake}"),
+        (Ok(_), Err(compile_error)) => panic!("`{cel}` is fine, but {tree} is not: {compile_error}"),
+        (Err(compile_error), Ok(_)) => panic!("{tree} is fine, but `{cel}` is not: {compile_error}"),
     }
 }
 

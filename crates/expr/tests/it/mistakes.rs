@@ -1,10 +1,10 @@
 //! Compile errors of CEL: place, cause and hint.
 
-use bellwether_expr::{Absence, Mistake, Program, Scope};
+use bellwether_expr::{Absence, CompileError, Program, Scope};
 use rstest::rstest;
 
-pub(crate) fn message(program: Result<Program, Mistake>) -> String {
-    program.map_or_else(|mistake| mistake.to_string(), |_| "valid".to_owned())
+pub(crate) fn message(program: Result<Program, CompileError>) -> String {
+    program.map_or_else(|compile_error| compile_error.to_string(), |_| "valid".to_owned())
 }
 
 fn of_object(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! Properties of every expression and every object.
 
-use bellwether_expr::{Absence, Facts, Fuel, Input, Mistake, Place, Program, Scope, Stop};
+use bellwether_expr::{Absence, CompileError, Facts, Fuel, Input, Place, Program, Scope, Stop};
 use bellwether_model::{Object, Plan};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -208,7 +208,7 @@ fn check_text(text: &str) -> Result<(), TestCaseError> {
     let widget = object(WIDGET);
     for scope in ABSENCES.map(Scope::object).into_iter().chain([Scope::row()]) {
         match Program::cel(text, &scope) {
-            Err(Mistake { place, text: error, .. }) => {
+            Err(CompileError { place, text: error, .. }) => {
                 prop_assert!(is_inside(&place, text), "{place} is not in {text:?}");
                 prop_assert!(!error.is_empty());
             }

@@ -34,7 +34,7 @@ pub(crate) fn of_widget(text: &str, absence: Absence) -> String {
     let widget = object(WIDGET);
     match Program::cel(text, &Scope::object(absence)) {
         Ok(program) => result(&program, &widget),
-        Err(mistake) => format!("mistake: {mistake}"),
+        Err(compile_error) => format!("mistake: {compile_error}"),
     }
 }
 

@@ -20,7 +20,8 @@ fn op(op: &str, args: impl IntoIterator<Item = Json>) -> Json {
 
 #[track_caller]
 fn gives(tree: &Json, expected: &str) {
-    let program = Program::tree(tree, &Scope::row()).unwrap_or_else(|mistake| panic!("{tree}: {mistake}"));
+    let program =
+        Program::tree(tree, &Scope::row()).unwrap_or_else(|compile_error| panic!("{tree}: {compile_error}"));
     let given = of_row(&program);
     let given = if given.starts_with("missing") { "missing".to_owned() } else { given };
     assert_eq!(given, expected, "{tree}");

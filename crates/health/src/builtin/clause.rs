@@ -13,14 +13,14 @@ use crate::{
 };
 
 /// If `when` matches, the object is in `state`.
-pub(crate) struct Clause {
+pub(crate) struct BuiltinClause {
     pub(crate) when: When,
     pub(crate) state: State,
     /// Replaces the message of the match, if not empty.
     message: &'static str,
 }
 
-impl Clause {
+impl BuiltinClause {
     pub(super) const fn message(mut self, message: &'static str) -> Self {
         self.message = message;
         self
@@ -65,8 +65,8 @@ pub(crate) enum When {
     Behind(&'static str),
 }
 
-pub(super) const fn condition(kind: &'static str, status: ConditionStatus, state: State) -> Clause {
-    Clause { when: When::Condition(kind, status), state, message: "" }
+pub(super) const fn condition(kind: &'static str, status: ConditionStatus, state: State) -> BuiltinClause {
+    BuiltinClause { when: When::Condition(kind, status), state, message: "" }
 }
 
 pub(super) const fn condition_for(
@@ -74,36 +74,36 @@ pub(super) const fn condition_for(
     status: ConditionStatus,
     reasons: &'static [&'static str],
     state: State,
-) -> Clause {
-    Clause { when: When::ConditionFor(kind, status, reasons), state, message: "" }
+) -> BuiltinClause {
+    BuiltinClause { when: When::ConditionFor(kind, status, reasons), state, message: "" }
 }
 
-pub(super) const fn no_condition(kind: &'static str, state: State) -> Clause {
-    Clause { when: When::NoCondition(kind), state, message: "" }
+pub(super) const fn no_condition(kind: &'static str, state: State) -> BuiltinClause {
+    BuiltinClause { when: When::NoCondition(kind), state, message: "" }
 }
 
-pub(super) const fn is(path: &'static str, words: &'static [&'static str], state: State) -> Clause {
-    Clause { when: When::Is(path, words), state, message: "" }
+pub(super) const fn is(path: &'static str, words: &'static [&'static str], state: State) -> BuiltinClause {
+    BuiltinClause { when: When::Is(path, words), state, message: "" }
 }
 
-pub(super) const fn flag(path: &'static str, truth: bool, state: State) -> Clause {
-    Clause { when: When::Flag(path, truth), state, message: "" }
+pub(super) const fn flag(path: &'static str, truth: bool, state: State) -> BuiltinClause {
+    BuiltinClause { when: When::Flag(path, truth), state, message: "" }
 }
 
-pub(super) const fn has(path: &'static str, state: State) -> Clause {
-    Clause { when: When::Has(path), state, message: "" }
+pub(super) const fn has(path: &'static str, state: State) -> BuiltinClause {
+    BuiltinClause { when: When::Has(path), state, message: "" }
 }
 
-pub(super) const fn lacks(path: &'static str, state: State) -> Clause {
-    Clause { when: When::Lacks(path), state, message: "" }
+pub(super) const fn lacks(path: &'static str, state: State) -> BuiltinClause {
+    BuiltinClause { when: When::Lacks(path), state, message: "" }
 }
 
-pub(super) const fn fewer(have: &'static str, want: &'static str, state: State) -> Clause {
-    Clause { when: When::Fewer(have, want), state, message: "" }
+pub(super) const fn fewer(have: &'static str, want: &'static str, state: State) -> BuiltinClause {
+    BuiltinClause { when: When::Fewer(have, want), state, message: "" }
 }
 
-pub(super) const fn some(path: &'static str, state: State) -> Clause {
-    Clause { when: When::Some(path), state, message: "" }
+pub(super) const fn some(path: &'static str, state: State) -> BuiltinClause {
+    BuiltinClause { when: When::Some(path), state, message: "" }
 }
 
 pub(super) const fn part_is(
@@ -111,20 +111,24 @@ pub(super) const fn part_is(
     field: &'static str,
     words: &'static [&'static str],
     state: State,
-) -> Clause {
-    Clause { when: When::PartIs(list, field, words), state, message: "" }
+) -> BuiltinClause {
+    BuiltinClause { when: When::PartIs(list, field, words), state, message: "" }
 }
 
-pub(super) const fn part_has(list: &'static str, field: &'static str, state: State) -> Clause {
-    Clause { when: When::PartHas(list, field), state, message: "" }
+pub(super) const fn part_has(list: &'static str, field: &'static str, state: State) -> BuiltinClause {
+    BuiltinClause { when: When::PartHas(list, field), state, message: "" }
 }
 
-pub(super) const fn behind(path: &'static str, state: State) -> Clause {
-    Clause { when: When::Behind(path), state, message: "" }
+pub(super) const fn behind(path: &'static str, state: State) -> BuiltinClause {
+    BuiltinClause { when: When::Behind(path), state, message: "" }
 }
 
-pub(super) const fn label_is(label: &'static str, words: &'static [&'static str], state: State) -> Clause {
-    Clause { when: When::Label(label, words), state, message: "" }
+pub(super) const fn label_is(
+    label: &'static str,
+    words: &'static [&'static str],
+    state: State,
+) -> BuiltinClause {
+    BuiltinClause { when: When::Label(label, words), state, message: "" }
 }
 
 /// What applies if no clause matches.
@@ -135,7 +139,7 @@ pub(crate) enum Otherwise {
 }
 
 /// A stale status or a stale condition `Ready` is `InProgress` before any clause is evaluated.
-pub(super) fn evaluate(clauses: &[Clause], otherwise: Otherwise, o: &Reader<'_>) -> Verdict {
+pub(super) fn evaluate(clauses: &[BuiltinClause], otherwise: Otherwise, o: &Reader<'_>) -> Verdict {
     if let Some(behind) = generation::reported_behind(o) {
         return behind;
     }
@@ -165,7 +169,7 @@ pub(super) fn evaluate(clauses: &[Clause], otherwise: Otherwise, o: &Reader<'_>)
 }
 
 /// The value of the first field that a clause compares. No clause lists that value.
-fn unlisted_word(clauses: &[Clause], o: &Reader<'_>) -> Option<String> {
+fn unlisted_word(clauses: &[BuiltinClause], o: &Reader<'_>) -> Option<String> {
     clauses.iter().find_map(|clause| match clause.when {
         When::Is(path, _) => word(o.at(path).value()?).filter(|word| !word.is_empty()),
         _ => None,
@@ -173,7 +177,7 @@ fn unlisted_word(clauses: &[Clause], o: &Reader<'_>) -> Option<String> {
 }
 
 /// For the docs. Adjacent clauses with the same state are joined.
-pub(super) fn description(clauses: &[Clause], otherwise: Otherwise) -> String {
+pub(super) fn description(clauses: &[BuiltinClause], otherwise: Otherwise) -> String {
     let by_state = clauses.chunk_by(|one, next| one.state == next.state).map(|clauses| {
         let conditions: Vec<_> = clauses.iter().map(|clause| clause.when.description()).collect();
         format!("`{:?}` if {}", clauses[0].state, conditions.join(", or if "))

@@ -49,7 +49,7 @@ pub(super) const RULES: &[KindRule] = &[
 ];
 
 /// Four times the limit of the API. Bounds the comparison of all pairs.
-const MOST_PARENTS: usize = 128;
+const MAX_PARENTS: usize = 128;
 
 const GATEWAY: &str = "`Ready` if the object and all listeners are accepted and programmed, without \
                        conflict and with all references resolved; `Failed` if one of these is rejected; \
@@ -84,8 +84,8 @@ fn gateway(o: &Reader<'_>) -> Verdict {
 }
 
 fn attached(o: &Reader<'_>) -> Verdict {
-    let named: Vec<_> = o.items("spec.parentRefs").take(MOST_PARENTS).collect();
-    let reported: Vec<_> = o.items("status.parents").take(MOST_PARENTS).collect();
+    let named: Vec<_> = o.items("spec.parentRefs").take(MAX_PARENTS).collect();
+    let reported: Vec<_> = o.items("status.parents").take(MAX_PARENTS).collect();
     let answers = reported.iter().filter(|parent| {
         named.is_empty() || named.iter().any(|named| same_parent(o, named, &parent.at("parentRef")))
     });
@@ -98,9 +98,9 @@ fn attached(o: &Reader<'_>) -> Verdict {
         .find(|named| !reported.iter().any(|parent| same_parent(o, named, &parent.at("parentRef"))));
     let silent =
         silent.map(|silent| Verdict::not_observed().about(&format!("parent {}", silent.text("name"))));
-    let more = [&named, &reported].into_iter().any(|parents| parents.len() == MOST_PARENTS);
+    let more = [&named, &reported].into_iter().any(|parents| parents.len() == MAX_PARENTS);
     let more = more.then(|| {
-        let message = format!("too many parents, only the first {MOST_PARENTS} are evaluated");
+        let message = format!("too many parents, only the first {MAX_PARENTS} are evaluated");
         Verdict::unknown("TooManyParents", message)
     });
     worst(verdicts.chain(silent).chain(more)).unwrap_or_else(Verdict::not_observed)

@@ -21,7 +21,7 @@ use std::{
 
 use bellwether_model::Plan;
 
-use self::clause::{Clause, Otherwise};
+use self::clause::{BuiltinClause, Otherwise};
 use crate::{generic, read::Reader, verdict::Verdict};
 
 /// A rule for one kind, or for all kinds of a group.
@@ -39,7 +39,7 @@ pub(crate) struct KindRule {
 pub(crate) enum Evaluator {
     Function(fn(&Reader<'_>) -> Verdict),
     /// The first clause that matches decides.
-    Clauses(&'static [Clause], Otherwise),
+    Clauses(&'static [BuiltinClause], Otherwise),
 }
 
 impl KindRule {
@@ -105,13 +105,13 @@ pub(crate) fn all() -> impl Iterator<Item = &'static KindRule> {
 }
 
 /// In bytes, as Kubernetes validates it. Bounds the lookup by suffix.
-const LONGEST_GROUP: usize = 253;
+const MAX_GROUP: usize = 253;
 
 /// In order of precedence: the rule for the kind, for its group, for a suffix of its group.
 pub(crate) fn find(group: &str, kind: &str) -> Option<&'static KindRule> {
     let of = |group: &str| INDEX.get(&(group, kind)).or_else(|| INDEX.get(&(group, "*"))).copied();
     of(group).or_else(|| {
-        if group.len() > LONGEST_GROUP {
+        if group.len() > MAX_GROUP {
             return None;
         }
         // `rds.aws.crossplane.io`, then `aws.crossplane.io`, then `crossplane.io`.

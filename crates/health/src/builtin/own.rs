@@ -6,7 +6,7 @@ use crate::{generation, generic::conditions::Conditions, read::Reader, verdict::
 
 use super::{
     Evaluator, KindRule,
-    clause::{Clause, Otherwise, no_condition},
+    clause::{BuiltinClause, Otherwise, no_condition},
 };
 
 pub(super) const RULES: &[KindRule] = &[
@@ -44,7 +44,7 @@ const fn valid(id: &'static str) -> KindRule {
     }
 }
 
-const VALID: &[Clause] = &[no_condition("Valid", InProgress)];
+const VALID: &[BuiltinClause] = &[no_condition("Valid", InProgress)];
 
 fn rollup(o: &Reader<'_>) -> Verdict {
     generation::reported_behind(o)

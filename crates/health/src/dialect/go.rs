@@ -178,14 +178,14 @@ impl<'o> Typed<'o> {
 
 /// The fields that all condition types in Go have.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Condition<'o> {
+pub(super) struct GoCondition<'o> {
     pub(super) kind: &'o str,
     pub(super) status: &'o str,
     pub(super) reason: &'o str,
     pub(super) message: &'o str,
 }
 
-impl Condition<'_> {
+impl GoCondition<'_> {
     pub(super) fn is_true(&self) -> bool {
         self.status == "True"
     }
@@ -196,9 +196,9 @@ impl Condition<'_> {
 }
 
 /// The conditions in `status.conditions`. One malformed condition is an error for all.
-pub(super) fn conditions<'o>(object: Typed<'o>) -> Result<Vec<Condition<'o>>> {
+pub(super) fn conditions<'o>(object: Typed<'o>) -> Result<Vec<GoCondition<'o>>> {
     let read = |condition: Typed<'o>| {
-        Ok(Condition {
+        Ok(GoCondition {
             kind: condition.text("type")?,
             status: condition.text_of_type("status", "v1.ConditionStatus")?,
             reason: condition.text("reason")?,

@@ -72,7 +72,7 @@ pub(crate) fn unreported(o: &Reader<'_>) -> Option<Verdict> {
 const NOT_PARTS: &[&str] = &["conditions", "history", "events", "revisions", "attempts"];
 
 /// Bounds the time for one object.
-const MOST_PARTS: usize = 10_000;
+const MAX_PARTS: usize = 10_000;
 
 /// Verdicts on the parts of a status: parents, ancestors and listeners of the Gateway API, and entries of any
 /// other list or map that have conditions or, with `phases`, a phase.
@@ -91,7 +91,7 @@ fn parts(o: &Reader<'_>, phases: bool) -> Vec<Verdict> {
         });
     let mut evaluated = 0;
     let mut verdicts: Vec<_> = parts
-        .take(MOST_PARTS)
+        .take(MAX_PARTS)
         .inspect(|_| evaluated += 1)
         .filter_map(|(what, part)| {
             let conditions = Conditions::at(o, &part);
@@ -107,8 +107,8 @@ fn parts(o: &Reader<'_>, phases: bool) -> Vec<Verdict> {
             Some(verdict.about(&format!("{what}{name}")))
         })
         .collect();
-    if evaluated == MOST_PARTS {
-        let message = format!("too many entries in status, only the first {MOST_PARTS} are evaluated");
+    if evaluated == MAX_PARTS {
+        let message = format!("too many entries in status, only the first {MAX_PARTS} are evaluated");
         verdicts.push(Verdict::unknown("TooManyStatusEntries", message));
     }
     verdicts

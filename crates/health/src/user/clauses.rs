@@ -1,11 +1,11 @@
 //! CEL clauses: the first whose `when` is true decides.
 
-use bellwether_expr::{Absence, Fuel, Mistake, Program, Scope, Val};
+use bellwether_expr::{Absence, CompileError, Fuel, Program, Scope, Val};
 use bellwether_model::{Object, State};
 
 use super::{
     input::{ObjectInput, Outcome, RULE_ERROR, evaluate},
-    source::{Clause, Flaw, bool_program},
+    source::{Clause, RuleFieldError, bool_program},
 };
 use crate::{read::Reader, verdict::Verdict};
 
@@ -23,7 +23,7 @@ struct CompiledClause {
 }
 
 impl Clauses {
-    pub(super) fn compile(clauses: Vec<Clause>) -> Result<Self, Vec<Flaw>> {
+    pub(super) fn compile(clauses: Vec<Clause>) -> Result<Self, Vec<RuleFieldError>> {
         let mut compiled = Vec::new();
         let mut flaws = Vec::new();
         for (index, clause) in clauses.into_iter().enumerate() {
@@ -66,14 +66,14 @@ impl Clauses {
 }
 
 impl CompiledClause {
-    fn compile(clause: Clause, index: usize) -> Result<Self, Vec<Flaw>> {
+    fn compile(clause: Clause, index: usize) -> Result<Self, Vec<RuleFieldError>> {
         let field = |name: &str| format!("spec.cel[{index}].{name}");
         let when = bool_program(&clause.when, &field("when"), Absence::NotYet);
         let message = clause.message.as_deref().map(|text| {
-            Program::cel(text, &Scope::object(Absence::NotYet)).map_err(|mistake| Flaw {
+            Program::cel(text, &Scope::object(Absence::NotYet)).map_err(|compile_error| RuleFieldError {
                 field: field("message"),
                 source: text.to_owned(),
-                mistake: with_quotes_hint(mistake, text),
+                compile_error: with_quotes_hint(compile_error, text),
             })
         });
         match (when, message.transpose()) {
@@ -103,10 +103,10 @@ impl CompiledClause {
 }
 
 /// Adds a hint if the message looks like plain text instead of CEL.
-fn with_quotes_hint(mut mistake: Mistake, text: &str) -> Mistake {
+fn with_quotes_hint(mut compile_error: CompileError, text: &str) -> CompileError {
     let is_prose = !text.contains(['\'', '"', '(', '+']) && text.contains(' ');
-    if is_prose && mistake.hint.is_none() {
-        mistake.hint = Some(format!("plain text needs inner quotes: \"'{text}'\""));
+    if is_prose && compile_error.hint.is_none() {
+        compile_error.hint = Some(format!("plain text needs inner quotes: \"'{text}'\""));
     }
-    mistake
+    compile_error
 }

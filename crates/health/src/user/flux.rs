@@ -9,7 +9,7 @@ use bellwether_model::{Object, State};
 
 use super::{
     input::{ObjectInput, Outcome, RULE_ERROR, evaluate},
-    source::{Flaw, bool_program},
+    source::{RuleFieldError, bool_program},
 };
 use crate::{generation, read::Reader, verdict::Verdict};
 
@@ -30,7 +30,7 @@ impl Flux {
         current: &str,
         in_progress: Option<&str>,
         failed: Option<&str>,
-    ) -> Result<Self, Vec<Flaw>> {
+    ) -> Result<Self, Vec<RuleFieldError>> {
         let fields = [
             ("inProgress", State::InProgress, in_progress),
             ("failed", State::Failed, failed),

@@ -1,6 +1,6 @@
 //! User rules: CEL clauses, Flux health expressions, Argo CD health scripts.
 //!
-//! [`UserRule::compile`] turns a [`UserRule`] into a [`CompiledRule`] or returns its [`Flaw`]s. [`UserRules`]
+//! [`UserRule::compile`] turns a [`UserRule`] into a [`CompiledRule`] or returns its [`RuleFieldError`]s. [`UserRules`]
 //! finds the rule for an object and the fields that the rules for a kind read.
 
 mod clauses;
@@ -13,4 +13,4 @@ mod source;
 
 pub use rule::CompiledRule;
 pub use rule_set::{Overridden, UserRules};
-pub use source::{Clause, Flaw, Form, RuleTarget, UserRule};
+pub use source::{Clause, Form, RuleFieldError, RuleTarget, UserRule};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bellwether_expr::{Mistake, Path, Place, Program};
+use bellwether_expr::{CompileError, Path, Place, Program};
 use bellwether_model::Object;
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use super::{
     clauses::Clauses,
     flux::Flux,
     script::LuaScript,
-    source::{Flaw, Form, RuleTarget, UserRule},
+    source::{Form, RuleFieldError, RuleTarget, UserRule},
 };
 use crate::{
     read::Reader,
@@ -36,7 +36,7 @@ enum Body {
 
 impl UserRule {
     /// Returns all errors of the rule, not only the first.
-    pub fn compile(self) -> Result<CompiledRule, Vec<Flaw>> {
+    pub fn compile(self) -> Result<CompiledRule, Vec<RuleFieldError>> {
         let body = match self.form {
             Form::Clauses(clauses) => Body::Clauses(Clauses::compile(clauses)?),
             Form::Flux { current, in_progress, failed } => {
@@ -112,16 +112,16 @@ impl CompiledRule {
     }
 
     /// The error if an expression reads the data of a Secret.
-    fn secret_access(&self) -> Option<Flaw> {
+    fn secret_access(&self) -> Option<RuleFieldError> {
         let kind = self.kind.kind.as_deref()?;
         let secret = self.paths().find(|path| {
             let fields = path.fields();
             is_secret(&self.kind.group, kind) && SECRET_FIELDS.iter().any(|secret| fields.starts_with(secret))
         })?;
-        Some(Flaw {
+        Some(RuleFieldError {
             field: "spec".to_owned(),
             source: String::new(),
-            mistake: Mistake {
+            compile_error: CompileError {
                 place: Place::Tree(String::new()),
                 text: format!("cannot read `{secret}` of a Secret"),
                 hint: Some("use only metadata and type".to_owned()),

@@ -78,7 +78,7 @@ impl UserRules {
     }
 
     /// Adds the fields that the rules for a kind read to a plan. No rule reads the data of a Secret.
-    pub fn keep_for(&self, group: &str, kind: &str, plan: &mut Plan) {
+    pub fn add_fields_for(&self, group: &str, kind: &str, plan: &mut Plan) {
         keep(self.for_group(group).filter(|rule| rule.kind().matches_any_version(group, kind)), plan);
         if is_secret(group, kind) {
             for field in SECRET_FIELDS {
@@ -88,7 +88,7 @@ impl UserRules {
     }
 
     /// Adds the fields that all rules read to a plan, for objects whose kind is not known before decoding.
-    pub fn keep_for_all(&self, plan: &mut Plan) {
+    pub fn add_all_fields(&self, plan: &mut Plan) {
         keep(self.by_group.values().flatten().chain(&self.by_suffix), plan);
     }
 }

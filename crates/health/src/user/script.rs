@@ -1,13 +1,13 @@
 //! Argo CD health scripts.
 
-use bellwether_expr::{Mistake, Place};
+use bellwether_expr::{CompileError, Place};
 use bellwether_lua::{Budget, Failure, Script};
 use bellwether_model::{Object, State};
 use jiff::Timestamp;
 
 use super::{
     input::{RULE_ERROR, TOO_EXPENSIVE},
-    source::Flaw,
+    source::RuleFieldError,
 };
 use crate::{read::Reader, verdict::Verdict};
 
@@ -15,12 +15,16 @@ use crate::{read::Reader, verdict::Verdict};
 pub(super) struct LuaScript(Script);
 
 impl LuaScript {
-    pub(super) fn compile(source: &str) -> Result<Self, Vec<Flaw>> {
-        Script::compile(source).map(Self).map_err(|mistake| {
-            vec![Flaw {
+    pub(super) fn compile(source: &str) -> Result<Self, Vec<RuleFieldError>> {
+        Script::compile(source).map(Self).map_err(|compile_error| {
+            vec![RuleFieldError {
                 field: "spec.lua".to_owned(),
                 source: source.to_owned(),
-                mistake: Mistake { place: Place::Line(mistake.line), text: mistake.text, hint: mistake.hint },
+                compile_error: CompileError {
+                    place: Place::Line(compile_error.line),
+                    text: compile_error.text,
+                    hint: compile_error.hint,
+                },
             }]
         })
     }

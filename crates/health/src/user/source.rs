@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bellwether_expr::{Absence, Mistake, Place, Program, Scope, Type};
+use bellwether_expr::{Absence, CompileError, Place, Program, Scope, Type};
 use bellwether_model::State;
 use jiff::Timestamp;
 
@@ -63,18 +63,18 @@ pub struct Clause {
 
 /// An error in a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flaw {
+pub struct RuleFieldError {
     /// Path of the field: `spec.cel[0].when`.
     pub field: String,
     /// The value of the field.
     pub source: String,
     /// Position in the source, error and hint.
-    pub mistake: Mistake,
+    pub compile_error: CompileError,
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for RuleFieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.mistake)
+        write!(f, "{}: {}", self.field, self.compile_error)
     }
 }
 
@@ -110,11 +110,12 @@ impl fmt::Display for RuleTarget {
 }
 
 /// Compiles an expression that must evaluate to bool.
-pub(super) fn bool_program(text: &str, field: &str, absence: Absence) -> Result<Program, Flaw> {
-    let flaw = |mistake| Flaw { field: field.to_owned(), source: text.to_owned(), mistake };
+pub(super) fn bool_program(text: &str, field: &str, absence: Absence) -> Result<Program, RuleFieldError> {
+    let flaw =
+        |compile_error| RuleFieldError { field: field.to_owned(), source: text.to_owned(), compile_error };
     let program = Program::cel(text, &Scope::object(absence)).map_err(flaw)?;
     if !program.can_be(Type::Bool) {
-        return Err(flaw(Mistake {
+        return Err(flaw(CompileError {
             place: Place::Text { line: 1, column: 1 },
             text: "the expression must evaluate to bool".to_owned(),
             hint: Some("write a comparison, for example status.phase == 'Up'".to_owned()),

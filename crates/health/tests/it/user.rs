@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_health::{
     Context, Source, Verdict, assess, explain,
-    user::{Clause, CompiledRule, Flaw, Form, RuleTarget, UserRule, UserRules},
+    user::{Clause, CompiledRule, Form, RuleFieldError, RuleTarget, UserRule, UserRules},
 };
 use bellwether_model::{Object, Plan, State};
 use jiff::Timestamp;
@@ -24,8 +24,8 @@ fn rule(name: &str, kind: RuleTarget, form: Form) -> Arc<CompiledRule> {
     Arc::new(rule.compile().unwrap_or_else(|flaws| panic!("{}", texts(&flaws).join("\n"))))
 }
 
-fn texts(flaws: &[Flaw]) -> Vec<String> {
-    flaws.iter().map(Flaw::to_string).collect()
+fn texts(flaws: &[RuleFieldError]) -> Vec<String> {
+    flaws.iter().map(RuleFieldError::to_string).collect()
 }
 
 fn clause(when: &str, state: State) -> Clause {
@@ -46,7 +46,7 @@ fn evaluated(rules: &UserRules, object: &Json) -> Verdict {
     let context = Context { rules: Some(rules), ..Context::at(Timestamp::UNIX_EPOCH) };
     let verdict = assess(&whole, &context);
     let mut plan = Plan::identity();
-    rules.keep_for(whole.group(), whole.kind(), &mut plan);
+    rules.add_fields_for(whole.group(), whole.kind(), &mut plan);
     let planned = Object::from_json(bytes.as_bytes(), &plan).expect("a JSON object");
     if verdict.rule.source == Source::User {
         assert_eq!(assess(&planned, &context), verdict, "the plan has the fields of the rule");
@@ -317,7 +317,7 @@ fn rules_cannot_read_secret_data() {
     ] {
         let rules = UserRules::new([rule("all", kind("", None, "*"), form)]);
         let mut plan = Plan::identity();
-        rules.keep_for("", "Secret", &mut plan);
+        rules.add_fields_for("", "Secret", &mut plan);
         let bytes = object.to_string();
         let kept = Object::from_json(bytes.as_bytes(), &plan).expect("a JSON object");
         assert!(kept.at("data").is_none_or(|data| data.as_map().is_none_or(bellwether_model::Map::is_empty)));

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, anyhow};
-use bellwether_engine::{FeedEvent, GroupKind, NamespacedName, Served};
+use bellwether_engine::{FeedEvent, GroupKind, NamespacedName, ServedResource};
 use bellwether_kube_io::{
-    read::{ClusterSnapshot, ReadError, Settings},
-    write::{Connection, Login, LoginError},
+    client::{ClientError, ClientOptions, Connection},
+    read::{ClusterSnapshot, ReadError, ReaderSettings},
 };
 use bellwether_model::{Object, Plan};
 use kube::Client;
@@ -33,17 +33,17 @@ pub struct ObservedCluster {
 
 impl ObservedCluster {
     /// Connects and discovers the kinds. The namespace defaults to that of the context.
-    pub(super) fn open(login: &Login, namespace: Option<&str>, all_namespaces: bool) -> Result<Self> {
+    pub(super) fn open(login: &ClientOptions, namespace: Option<&str>, all_namespaces: bool) -> Result<Self> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         let connect = async {
             let connection = login.connect().await?;
             connection.check().await?;
             let namespace = namespace.unwrap_or(&connection.namespace).to_owned();
-            let settings = Settings {
+            let settings = ReaderSettings {
                 namespace: (!all_namespaces).then(|| namespace.clone()),
-                answers_within: RESPONSE_TIMEOUT,
+                response_timeout: RESPONSE_TIMEOUT,
                 page_size: PAGE_SIZE,
-                ..Settings::default()
+                ..ReaderSettings::default()
             };
             let snapshot =
                 ClusterSnapshot::at(connection.client.clone(), settings).await.map_err(|error| {
@@ -64,7 +64,7 @@ impl ObservedCluster {
         self.snapshot.served(kind).is_some()
     }
 
-    pub(super) fn served(&self, kind: &GroupKind) -> Option<Served> {
+    pub(super) fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
         self.snapshot.served(kind).cloned()
     }
 
@@ -178,7 +178,7 @@ pub fn denied_user(message: &str) -> String {
 
 fn with_way_out(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
-        Some(LoginError::Unreachable { .. } | LoginError::Nowhere { .. }) => {
+        Some(ClientError::Unreachable { .. } | ClientError::NoKubeconfig { .. }) => {
             anyhow!("{error}. Choose another cluster with --context, or read a dump with --from DIR")
         }
         _ => error,

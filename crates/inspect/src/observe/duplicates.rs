@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_engine::{GroupKind, NamespacedName, ResourceVersion};
-use bellwether_input::{Spot, Texts};
+use bellwether_input::{ObjectLocation, Texts};
 use bellwether_model::{Object, Plan, Value};
 use bellwether_terminal::first_few;
 
@@ -33,7 +33,7 @@ pub(super) fn notes(
     if duplicates.is_empty() {
         return Vec::new();
     }
-    let read = |object: &Object<'_>, spot: &Spot<'_>| {
+    let read = |object: &Object<'_>, spot: &ObjectLocation<'_>| {
         let identity = identity_of(object).filter(|identity| duplicates.contains(identity))?;
         let copy = Duplicate {
             version: version(object),
@@ -49,7 +49,7 @@ pub(super) fn notes(
     let mut conflicts: Vec<_> =
         copies.iter().filter_map(|((kind, name), all)| Some((kind, name, conflict(all)?))).collect();
     // Applications, Rollups and HealthRules first: all other output depends on them.
-    conflicts.sort_by_key(|(kind, ..)| !kind.is_own());
+    conflicts.sort_by_key(|(kind, ..)| !kind.is_bellwether());
     first_few(
         conflicts
             .iter()

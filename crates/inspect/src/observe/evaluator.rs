@@ -12,8 +12,8 @@ use std::{
 };
 
 use bellwether_engine::{
-    Dialect, Effect, Engine, Event, FeedEvent, FeedId, Group, GroupKind, GroupRef, Lens, NamespacedName,
-    OwnKind, Served, Source, Sources, Unreadable,
+    ClusterSource, ClusterSources, Dialect, Effect, Engine, Event, FeedEvent, FeedId, Group, GroupKind,
+    GroupRef, Lens, NamespacedName, OwnKind, ServedResource, Unreadable,
 };
 use jiff::Timestamp;
 
@@ -39,7 +39,7 @@ impl EvaluationScope {
     }
 
     pub(super) fn of_applications(namespace: Option<String>) -> Self {
-        let own = [Dialect::Bellwether.kind(), Dialect::AppK8sIo.kind(), GroupKind::own("HealthRule")];
+        let own = [Dialect::Bellwether.kind(), Dialect::AppK8sIo.kind(), GroupKind::bellwether("HealthRule")];
         Self::of(&own, namespace)
     }
 
@@ -50,7 +50,7 @@ impl EvaluationScope {
 
     /// With HealthRules, which assess the objects below components.
     pub(super) fn with_rules(mut self) -> Self {
-        let rules = GroupKind::own("HealthRule");
+        let rules = GroupKind::bellwether("HealthRule");
         if !self.own.contains(&rules) {
             self.own.push(rules);
         }
@@ -69,7 +69,7 @@ impl EvaluationScope {
 }
 
 pub(super) fn rollup() -> GroupKind {
-    GroupKind::own("Rollup")
+    GroupKind::bellwether("Rollup")
 }
 
 pub(super) struct Evaluator {
@@ -91,7 +91,7 @@ impl Evaluator {
 
     /// Requests the kinds of the scope from a source. The engine takes the other kinds of Bellwether as not
     /// in the input.
-    pub(super) fn start(&mut self, now: Timestamp, source: &mut impl Source) {
+    pub(super) fn start(&mut self, now: Timestamp, source: &mut impl ClusterSource) {
         let effects = self.engine.step(now, []);
         let mut excluded = Vec::new();
         self.route(now, effects, source, Some(&mut excluded));
@@ -104,7 +104,7 @@ impl Evaluator {
         &mut self,
         now: Timestamp,
         feed_events: impl IntoIterator<Item = (FeedId, FeedEvent)>,
-        source: &mut impl Source,
+        source: &mut impl ClusterSource,
     ) {
         let mut events = vec![Event::Tick];
         for (feed, mut event) in feed_events {
@@ -119,7 +119,7 @@ impl Evaluator {
     }
 
     /// Requests from the source the kinds that the engine wants to follow next.
-    pub(super) fn step(&mut self, now: Timestamp, events: Vec<Event>, source: &mut impl Source) {
+    pub(super) fn step(&mut self, now: Timestamp, events: Vec<Event>, source: &mut impl ClusterSource) {
         let effects = self.engine.step(now, events);
         self.route(now, effects, source, None);
     }
@@ -129,11 +129,11 @@ impl Evaluator {
         &mut self,
         now: Timestamp,
         effects: Vec<Effect>,
-        source: &mut impl Source,
+        source: &mut impl ClusterSource,
         excluded: Option<&mut Vec<FeedId>>,
     ) {
         let Self { engine, scope, followed, changed } = self;
-        let effects = Sources::hub(Feeds { source, scope, followed, excluded })
+        let effects = ClusterSources::hub(Feeds { source, scope, followed, excluded })
             .route(effects, |unreadable| engine.step(now, unreadable));
         // Effects that write are dropped: these commands only read.
         changed.extend(effects.into_iter().filter_map(|effect| match effect {
@@ -172,7 +172,7 @@ struct Feeds<'e, S> {
     excluded: Option<&'e mut Vec<FeedId>>,
 }
 
-impl<S: Source> Source for Feeds<'_, S> {
+impl<S: ClusterSource> ClusterSource for Feeds<'_, S> {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         if let Some(excluded) = &mut self.excluded
             && !self.scope.includes(kind)
@@ -193,14 +193,14 @@ impl<S: Source> Source for Feeds<'_, S> {
         self.source.leave(feed);
     }
 
-    fn served(&self, kind: &GroupKind) -> Option<Served> {
+    fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
         self.source.served(kind)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::{Cluster, LookContext};
+    use bellwether_engine::{Cluster, ProjectionContext};
     use bellwether_model::Object;
     use serde_json::json;
 
@@ -210,7 +210,7 @@ mod tests {
     #[derive(Default)]
     struct RequestLog(Vec<String>, Vec<(FeedId, Arc<Lens>)>);
 
-    impl Source for RequestLog {
+    impl ClusterSource for RequestLog {
         fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
             self.0.push(kind.to_string());
             self.1.push((feed, lens));
@@ -218,7 +218,7 @@ mod tests {
 
         fn leave(&mut self, _feed: FeedId) {}
 
-        fn served(&self, _kind: &GroupKind) -> Option<Served> {
+        fn served(&self, _kind: &GroupKind) -> Option<ServedResource> {
             None
         }
     }
@@ -246,7 +246,7 @@ mod tests {
             });
             let bytes = object.to_string();
             let object = Object::from_json(bytes.as_bytes(), lens.plan()).unwrap();
-            let (name, object) = lens.look(&object, LookContext { now, has_status: Some(true) });
+            let (name, object) = lens.project(&object, ProjectionContext { now, has_status: Some(true) });
             (feed, FeedEvent::Applied(name, Box::new(object)))
         };
         let of = |name: &str| (OwnKind::Rollup, Some(NamespacedName::new("", name)));

@@ -9,9 +9,9 @@ use std::{
 use anyhow::{Result, bail};
 use bellwether_api::{GROUP, VERSION};
 use bellwether_engine::{
-    FeedEvent, GroupKind, LookContext, NamespacedName, ObservedObject, Served, Unreadable,
+    FeedEvent, GroupKind, NamespacedName, ObservedObject, ProjectionContext, ServedResource, Unreadable,
 };
-use bellwether_input::{Spot, Texts};
+use bellwether_input::{ObjectLocation, Texts};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 
@@ -103,8 +103,8 @@ fn error_of(object: &Object<'_>) -> Option<String> {
     if object.group() == GROUP && object.version() != VERSION {
         return Some(format!("unknown version {} of {kind}; use {GROUP}/{VERSION}", object.api_version()));
     }
-    let is_own = is_group(&GroupKind::new(object.group(), kind)) || object.group() == GROUP;
-    (is_own && object.name().is_empty()).then(|| format!("{kind}: metadata.name is required"))
+    let is_bellwether = is_group(&GroupKind::new(object.group(), kind)) || object.group() == GROUP;
+    (is_bellwether && object.name().is_empty()).then(|| format!("{kind}: metadata.name is required"))
 }
 
 impl ManifestFiles {
@@ -120,7 +120,7 @@ impl ManifestFiles {
         };
         let mut objects = Vec::new();
         let plan = Plan::identity().with_all(&CRD_FIELDS).with_all(&OTHER_FIELDS);
-        let read = |object: &Object<'_>, spot: &Spot<'_>| match error_of(object) {
+        let read = |object: &Object<'_>, spot: &ObjectLocation<'_>| match error_of(object) {
             Some(error) => Err(spot.problem(error)),
             None => Ok(PartialObject::of(object)),
         };
@@ -201,7 +201,8 @@ impl ManifestFiles {
         let read = |object: &Object<'_>| {
             let (kind, name) = self.identity(object)?;
             let (index, lens) = lenses.get(&kind)?;
-            let (_, mut observed) = lens.look(object, LookContext { now: self.now, has_status: None });
+            let (_, mut observed) =
+                lens.project(object, ProjectionContext { now: self.now, has_status: None });
             // Manifests have no UID. Kind and name are unique as well.
             if observed.facts.uid.is_empty() {
                 observed.facts.uid = format!("{}/{}/{name}", kind.group, kind.kind).into();
@@ -213,8 +214,9 @@ impl ManifestFiles {
         for (index, name, observed) in self.texts.read(&Plan::whole(), &read).into_iter().flatten().flatten()
         {
             let Some(found) = found.get_mut(index) else { continue };
-            let is_replaced =
-                |known: &ObservedObject| duplicates::replaces(&observed.facts.version, &known.facts.version);
+            let is_replaced = |known: &ObservedObject| {
+                duplicates::replaces(&observed.facts.resource_version, &known.facts.resource_version)
+            };
             if found.get(&name).is_none_or(is_replaced) {
                 found.insert(name, observed);
             }
@@ -230,9 +232,9 @@ impl ManifestFiles {
     }
 
     /// How a cluster would serve a kind, as far as its objects show it.
-    pub(super) fn served(&self, kind: &GroupKind) -> Option<Served> {
+    pub(super) fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
         let in_files = self.kinds.get(kind)?;
-        Some(Served {
+        Some(ServedResource {
             version: in_files.versions.first().map_or("", String::as_str).into(),
             versions: in_files.versions.iter().map(|version| version.as_str().into()).collect(),
             plural: kind.kind.to_lowercase().into(),

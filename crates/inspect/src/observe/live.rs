@@ -8,10 +8,10 @@ use std::{
 };
 
 use bellwether_engine::{
-    Cluster, ClusterEvent, Event, Facts, FeedEvent, FeedId, Group, GroupKind, GroupRef, Lens, NamespacedName,
-    Served, Source,
+    Cluster, ClusterEvent, ClusterSource, Event, Facts, FeedEvent, FeedId, Group, GroupKind, GroupRef, Lens,
+    NamespacedName, ServedResource,
 };
-use bellwether_kube_io::read::{Reader, Settings};
+use bellwether_kube_io::read::{Reader, ReaderSettings};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::{
@@ -77,7 +77,7 @@ struct EngineFeeds<'l> {
     reader: &'l mut Reader<FeedUser>,
 }
 
-impl Source for EngineFeeds<'_> {
+impl ClusterSource for EngineFeeds<'_> {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         self.reader.follow(FeedUser::Engine(self.index, feed), kind.clone(), lens);
     }
@@ -86,7 +86,7 @@ impl Source for EngineFeeds<'_> {
         self.reader.leave(FeedUser::Engine(self.index, feed));
     }
 
-    fn served(&self, kind: &GroupKind) -> Option<Served> {
+    fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
         self.reader.served(kind)
     }
 }
@@ -120,7 +120,7 @@ impl LiveObservation {
     pub fn start(client: &Client, scopes: Vec<EvaluationScope>) -> Self {
         let (sender, events) = mpsc::channel(CAPACITY);
         let watcher = |scope: EvaluationScope| {
-            let settings = Settings { namespace: scope.namespace.clone(), ..Settings::default() };
+            let settings = ReaderSettings { namespace: scope.namespace.clone(), ..ReaderSettings::default() };
             let reader = Reader::start(client.clone(), settings, sender.clone());
             Watcher { evaluator: Evaluator::new(scope), reader, groups: BTreeMap::new() }
         };
@@ -203,9 +203,9 @@ impl LiveObservation {
     fn report_connection(&mut self) {
         for index in 0..self.watchers.len() {
             self.with_evaluator(index, |evaluator, feeds| {
-                let tally = feeds.reader.tally();
-                let heard = tally.heard_last().map(ClusterEvent::Heard);
-                let events = heard.into_iter().chain(tally.connection());
+                let counters = feeds.reader.counters();
+                let heard = counters.last_response().map(ClusterEvent::Heard);
+                let events = heard.into_iter().chain(counters.connection());
                 let events = events.map(|event| Event::Cluster(Cluster::hub(), event)).collect();
                 evaluator.step(Timestamp::now(), events, feeds);
             });
@@ -216,12 +216,12 @@ impl LiveObservation {
     pub fn silent_since(&self) -> Option<Timestamp> {
         let hubs =
             self.watchers.iter().filter_map(|watcher| watcher.evaluator.engine.cluster(&Cluster::hub()));
-        hubs.filter_map(|hub| hub.out_of_touch_since(Timestamp::now())).min()
+        hubs.filter_map(|hub| hub.unreachable_since(Timestamp::now())).min()
     }
 
     /// Whether all kinds are listed, and no relist is in progress.
     pub fn is_synced(&self) -> bool {
-        self.watchers.iter().all(|watcher| watcher.evaluator.engine.is_whole())
+        self.watchers.iter().all(|watcher| watcher.evaluator.engine.is_consistent())
     }
 
     /// By name within each scope.

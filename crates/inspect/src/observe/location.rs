@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use bellwether_kube_io::write::Login;
+use bellwether_kube_io::client::ClientOptions;
 
 use crate::shell::flag;
 
 #[derive(Clone, Debug)]
 pub enum Location {
     Cluster {
-        login: Login,
+        login: ClientOptions,
         /// Defaults to that of the context.
         namespace: Option<String>,
     },
@@ -32,7 +32,7 @@ pub struct Flags {
 impl Location {
     pub fn flags(&self) -> Flags {
         match self {
-            Self::Cluster { login: Login { kubeconfig, context }, .. } => {
+            Self::Cluster { login: ClientOptions { kubeconfig, context }, .. } => {
                 let kubeconfig = kubeconfig.iter().map(|file| flag("kubeconfig", &file.to_string_lossy()));
                 let context = context.iter().map(|context| flag("context", context));
                 let flags: String = kubeconfig.chain(context).collect();

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use bellwether_engine::{
-    Claim, Dialect, Facts, FeedEvent, Group, GroupKind, Lens, NamespacedName, Unreadable,
+    Dialect, Facts, FeedEvent, Group, GroupKind, GroupRelation, Lens, NamespacedName, Unreadable,
 };
 use bellwether_health::{Context, Evidence};
 use bellwether_model::Object;
@@ -205,8 +205,8 @@ impl Observation {
     }
 
     /// How the Applications of its namespace and the Rollups relate to an object.
-    pub fn claims(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<Claim> {
-        self.evaluator.engine.claims(kind, name, facts)
+    pub fn relations(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<GroupRelation> {
+        self.evaluator.engine.relations(kind, name, facts)
     }
 
     /// None for files.

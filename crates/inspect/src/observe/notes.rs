@@ -39,7 +39,7 @@ impl Notes {
         origin: &Origin,
         namespace: Option<&str>,
     ) {
-        let is_rule = *kind == GroupKind::own("HealthRule");
+        let is_rule = *kind == GroupKind::bellwether("HealthRule");
         if is_rule || is_group(kind) {
             self.note_invalid(kind, events);
         }

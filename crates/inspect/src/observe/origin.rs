@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use anyhow::{Result, bail};
-use bellwether_engine::{FeedEvent, FeedId, GroupKind, Lens, NamespacedName, Served, Source, Unreadable};
+use bellwether_engine::{
+    ClusterSource, FeedEvent, FeedId, GroupKind, Lens, NamespacedName, ServedResource, Unreadable,
+};
 use bellwether_model::Object;
 use jiff::Timestamp;
 
@@ -78,7 +80,7 @@ impl Origin {
         Ok(())
     }
 
-    pub(super) fn served(&self, kind: &GroupKind) -> Option<Served> {
+    pub(super) fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
         match self {
             Self::Cluster(cluster) => cluster.served(kind),
             Self::Files(files) => files.served(kind),
@@ -172,7 +174,7 @@ impl<'o> PendingLists<'o> {
     }
 }
 
-impl Source for PendingLists<'_> {
+impl ClusterSource for PendingLists<'_> {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         self.requests.insert(kind.clone(), (feed, lens));
     }
@@ -181,7 +183,7 @@ impl Source for PendingLists<'_> {
         self.requests.retain(|_, (requested, _)| *requested != feed);
     }
 
-    fn served(&self, kind: &GroupKind) -> Option<Served> {
+    fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
         self.origin.served(kind)
     }
 }

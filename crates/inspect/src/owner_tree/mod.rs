@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Result;
 use bellwether_engine::{
-    Group, GroupKind, Member, NamespacedName, Owner, ReportedConditions, StandsFor, Unreadable,
+    Group, GroupKind, Member, NamespacedName, OwnerReference, ReportedConditions, StandsFor, Unreadable,
 };
 use bellwether_health::Rule;
 use bellwether_model::{State, text::with_reason};
@@ -34,7 +34,7 @@ pub struct Node {
     pub since: Option<Timestamp>,
     pub rule: Option<Rule>,
     /// Only components of Rollups have them.
-    pub operator: Option<ReportedConditions>,
+    pub component_conditions: Option<ReportedConditions>,
     /// The worst first, then by kind and name.
     pub children: Vec<Node>,
     /// Descendants below [`MAX_DEPTH`], which are not in `children`.
@@ -196,7 +196,7 @@ enum TreeObject<'g> {
 /// The members of a group with the objects that they own, the worst first. A member that another member owns
 /// is below its owner, unless it is not ready and its owner is.
 pub fn tree(group: &Group, listed: &[ListedObject]) -> Vec<Node> {
-    let mut owners: HashMap<&str, &[Owner]> = HashMap::new();
+    let mut owners: HashMap<&str, &[OwnerReference]> = HashMap::new();
     let members = group.members.iter().map(TreeObject::Member);
     let of_members: HashSet<&str> = group.members.iter().filter_map(|member| member.uid.as_deref()).collect();
     let mut others = Vec::new();
@@ -229,7 +229,7 @@ pub fn tree(group: &Group, listed: &[ListedObject]) -> Vec<Node> {
 /// any. An owner is cluster-scoped or in the same namespace.
 fn parent(
     object: TreeObject<'_>,
-    owners: &[Owner],
+    owners: &[OwnerReference],
     by_uid: &HashMap<&str, (usize, TreeObject<'_>)>,
 ) -> Option<usize> {
     let may_own = |owner: TreeObject<'_>| {
@@ -295,7 +295,7 @@ impl<'g> TreeObject<'g> {
                 message: member.message.clone(),
                 since: member.since,
                 rule: member.rule.clone(),
-                operator: member.operator,
+                component_conditions: member.component_conditions,
                 children: Vec::new(),
                 omitted: 0,
             },
@@ -310,7 +310,7 @@ impl<'g> TreeObject<'g> {
                 message: facts.verdict.message.to_string(),
                 since: facts.verdict.since,
                 rule: Some(facts.verdict.rule.clone()),
-                operator: None,
+                component_conditions: None,
                 children: Vec::new(),
                 omitted: 0,
             },
@@ -374,7 +374,7 @@ mod tests {
             message: String::new(),
             since: None,
             rule: None,
-            operator: None,
+            component_conditions: None,
             children,
             omitted: 0,
         }

@@ -91,7 +91,7 @@ impl List<'_> {
             let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
             cells.push(if has_room { bar(progress).into() } else { Cell::default() });
             if self.wide {
-                cells.push(text(group.deciding().map_or("", |statement| &statement.reason)));
+                cells.push(text(group.deciding_condition().map_or("", |statement| &statement.reason)));
             }
             cells.push(why(group).into());
             table.push(cells, Vec::new());
@@ -165,7 +165,7 @@ pub fn why(group: &Group) -> String {
     }
     let mut bad = group.members.iter().filter(|member| is_bad(member.state));
     let Some(first) = bad.next().filter(|member| member.state == group.state) else {
-        return printable(group.deciding().map_or("", |statement| &statement.message)).into_owned();
+        return printable(group.deciding_condition().map_or("", |statement| &statement.message)).into_owned();
     };
     member_and_more(group, first, bad.count())
 }
@@ -176,7 +176,7 @@ fn ready_with_remark(group: &Group) -> String {
     if let Detail::Application { .. } = group.detail {
         return String::new();
     }
-    if let Some(Condition { type_, statement, held_until, .. }) = group.remarkable().next() {
+    if let Some(Condition { type_, statement, held_until, .. }) = group.notable_conditions().next() {
         let status = match held_until {
             Some(_) => String::new(),
             None => format!("{type_}={}: ", statement.status.name()),

@@ -18,14 +18,14 @@ pub use single::{SingleGroup, dependency, headline};
 
 /// `Application shop/checkout`, `Rollup platform`, `Application.app.k8s.io blog/web`.
 pub fn heading(kind: &GroupKind, name: &NamespacedName) -> String {
-    if kind.is_own() { format!("{} {name}", kind.kind) } else { format!("{kind} {name}") }
+    if kind.is_bellwether() { format!("{} {name}", kind.kind) } else { format!("{kind} {name}") }
 }
 
 /// The group as an argument of `bellwether status`, with `-n` beside it.
 fn argument(group: &Group) -> String {
     let Group { kind, name, detail, .. } = group;
     match detail {
-        Detail::Application { .. } if kind.is_own() => name.name.to_string(),
+        Detail::Application { .. } if kind.is_bellwether() => name.name.to_string(),
         Detail::Application { .. } => format!("{}/{}", kind.to_string().to_lowercase(), name.name),
         Detail::Rollup { .. } => format!("rollup/{}", name.name),
     }

@@ -28,7 +28,9 @@ pub(super) fn conditions(group: &Group, wide: bool, screen: Screen) -> String {
 /// `Resolved` is printed below the causes instead.
 fn merged_conditions(group: &Group, wide: bool) -> Vec<(String, String)> {
     let mut merged: Vec<(String, String)> = Vec::new();
-    for condition in group.remarkable().filter(|condition| condition.type_ != condition_types::RESOLVED) {
+    for condition in
+        group.notable_conditions().filter(|condition| condition.type_ != condition_types::RESOLVED)
+    {
         let statement = &condition.statement;
         let status = format!("{}={}", condition.type_, statement.status.name());
         let message = if wide { statement.message.as_ref().into() } else { first_items(&statement.message) };

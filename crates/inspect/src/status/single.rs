@@ -125,7 +125,7 @@ impl SingleGroup<'_> {
         if let Some(blocked) = cause.blocks {
             push_cut(text, &format!("blocks {}: {}", names.of_node(blocked), blocked.why()), screen);
         }
-        if let Some(conditions) = cause.blocks.unwrap_or(node).operator {
+        if let Some(conditions) = cause.blocks.unwrap_or(node).component_conditions {
             push_cut(text, &rollup::reported(conditions), screen);
         }
     }
@@ -134,12 +134,12 @@ impl SingleGroup<'_> {
     fn remarks(&self, text: &mut String, screen: Screen) {
         let group = self.group;
         for Condition { type_, statement, .. } in &group.conditions {
-            let is_remarkable = match *type_ {
+            let is_notable = match *type_ {
                 RESOLVED | HEALTH_CHECK_VALID | ADOPTED => statement.status != ConditionStatus::True,
                 DEPENDENCY_CYCLE | ERROR => statement.status == ConditionStatus::True,
                 _ => false,
             };
-            if is_remarkable {
+            if is_notable {
                 // The message of the condition names the rights of the controller. Here, those of the user
                 // are missing.
                 let is_forbidden = &*statement.reason == unreadable::FORBIDDEN && !self.forbidden.is_empty();
@@ -198,7 +198,9 @@ impl SingleGroup<'_> {
             member.since.map(|since| how_long(since, self.now)).unwrap_or_default().into(),
         ];
         let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
-        if let Some(ReportedConditions { available, progressing, degraded, upgradeable }) = member.operator {
+        if let Some(ReportedConditions { available, progressing, degraded, upgradeable }) =
+            member.component_conditions
+        {
             // On a narrow screen, the reasons need the room. A table leaves out a column without content.
             let statuses = [Some(available), Some(progressing), Some(degraded), upgradeable];
             let statuses = statuses.map(|status| status.filter(|_| has_room));
@@ -356,7 +358,7 @@ pub fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
         }
         _ => String::new(),
     };
-    let message = group.deciding().map_or("", |statement| &statement.message).trim_end_matches('.');
+    let message = group.deciding_condition().map_or("", |statement| &statement.message).trim_end_matches('.');
     let has_causes = group.members.iter().any(|member| is_bad(member.state));
     let rest = match group.state {
         State::Ready if group.members.is_empty() => String::new(),
@@ -391,7 +393,7 @@ mod tests {
             message: String::new(),
             since: None,
             rule: None,
-            operator: None,
+            component_conditions: None,
             children: Vec::new(),
             omitted: 0,
         }
@@ -412,7 +414,7 @@ mod tests {
     #[case::forbidden(pod("Forbidden", true), &[TREE])]
     fn hints(#[case] node: Node, #[case] expected: &[&str]) {
         let group = Group {
-            kind: GroupKind::own("Application"),
+            kind: GroupKind::bellwether("Application"),
             name: NamespacedName::new("shop", "web"),
             state: State::Failed,
             since: None,

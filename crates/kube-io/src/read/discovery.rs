@@ -15,7 +15,7 @@ use serde::{
 
 use bellwether_wire::{Verb, read_error::ReadError};
 
-use super::answer::{read_body, send, send_and_read};
+use super::watch_stream::{read_body, send, send_and_read};
 
 /// Aggregated discovery, with a fallback to the list of groups.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -27,11 +27,11 @@ const CONCURRENCY: usize = 4;
 /// `APIGroupDiscovery`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Group {
+pub(super) struct ApiGroup {
     pub(super) metadata: GroupName,
     /// The preferred version comes first.
     #[serde(deserialize_with = "list_or_null")]
-    pub(super) versions: Vec<GroupVersion>,
+    pub(super) versions: Vec<ApiGroupVersion>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -42,7 +42,7 @@ pub(super) struct GroupName {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct GroupVersion {
+pub(super) struct ApiGroupVersion {
     pub(super) version: String,
     #[serde(deserialize_with = "list_or_null")]
     pub(super) resources: Vec<Resource>,
@@ -103,10 +103,10 @@ fn list_or_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D)
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Groups {
-    items: Vec<Group>,
+    items: Vec<ApiGroup>,
 }
 
-pub(super) async fn discover(client: &Client, within: Duration) -> Result<Vec<Group>, ReadError> {
+pub(super) async fn discover(client: &Client, within: Duration) -> Result<Vec<ApiGroup>, ReadError> {
     let mut groups = Vec::new();
     for root in [Root::Core, Root::Named] {
         match aggregated(client, root, within).await? {
@@ -135,7 +135,11 @@ impl Root {
 }
 
 /// `None` if the API server does not support aggregated discovery.
-async fn aggregated(client: &Client, root: Root, within: Duration) -> Result<Option<Vec<Group>>, ReadError> {
+async fn aggregated(
+    client: &Client,
+    root: Root,
+    within: Duration,
+) -> Result<Option<Vec<ApiGroup>>, ReadError> {
     let request = Request::get(root.path()).header(header::ACCEPT, AGGREGATED).body(Vec::new());
     let response = match send(client, request.map_err(kube::core::request::Error::BuildRequest), within).await
     {
@@ -155,7 +159,7 @@ async fn aggregated(client: &Client, root: Root, within: Duration) -> Result<Opt
 }
 
 /// One request for each group version.
-async fn unaggregated(client: &Client, root: Root, within: Duration) -> Result<Vec<Group>, ReadError> {
+async fn unaggregated(client: &Client, root: Root, within: Duration) -> Result<Vec<ApiGroup>, ReadError> {
     let groups: Vec<APIGroup> = match root {
         Root::Core => {
             let known: APIVersions = get(client, root.path(), within).await?;
@@ -170,7 +174,7 @@ async fn unaggregated(client: &Client, root: Root, within: Duration) -> Result<V
     Ok(stream::iter(groups).buffered(CONCURRENCY).collect().await)
 }
 
-async fn group_resources(client: &Client, root: Root, group: APIGroup, within: Duration) -> Group {
+async fn group_resources(client: &Client, root: Root, group: APIGroup, within: Duration) -> ApiGroup {
     let APIGroup { name, mut versions, preferred_version, .. } = group;
     // A stable sort: only the preferred version moves.
     versions.sort_by_key(|version| preferred_version.as_ref() != Some(version));
@@ -184,9 +188,9 @@ async fn group_resources(client: &Client, root: Root, group: APIGroup, within: D
             Ok(list) => (resources(list.resources), Freshness::Current),
             Err(_) => (Vec::new(), Freshness::Stale),
         };
-        found.push(GroupVersion { version, resources, freshness });
+        found.push(ApiGroupVersion { version, resources, freshness });
     }
-    Group { metadata: GroupName { name }, versions: found }
+    ApiGroup { metadata: GroupName { name }, versions: found }
 }
 
 async fn get<T: DeserializeOwned>(client: &Client, path: &str, within: Duration) -> Result<T, ReadError> {

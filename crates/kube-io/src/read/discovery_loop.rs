@@ -7,8 +7,9 @@ use bellwether_engine::ResourceVersion;
 use bellwether_model::Plan;
 use bellwether_wire::{
     backoff::Backoff,
-    decode, event_decoder,
-    list_watch_policy::{Ended, ListWatchPolicy, ReadState, ReadStep},
+    envelope,
+    list_watch_policy::{ListWatchEnd, ListWatchPolicy, ReadState, ReadStep},
+    object_decoder,
     read_error::ReadError,
 };
 use kube::{
@@ -23,9 +24,9 @@ use tracing::{debug, info, warn};
 
 use super::{
     ClusterConnection,
-    answer::{Watch, send_and_read},
     discovery::discover,
     discovery_schedule::{CrdWatch, DiscoverySchedule},
+    watch_stream::{Watch, send_and_read},
 };
 use crate::clock;
 
@@ -42,25 +43,25 @@ pub(super) async fn discovery_loop(connection: &ClusterConnection) -> Infallible
 async fn run_discovery(connection: &ClusterConnection, events: &mut mpsc::Receiver<CrdWatch>) -> Infallible {
     let now = || Instant::now().into_std();
     let mut requested = connection.rest_mapper.requested();
-    let mut schedule = DiscoverySchedule::new(connection.settings.looks_every, now());
-    let mut backoff = Backoff::new(connection.settings.pauses);
+    let mut schedule = DiscoverySchedule::new(connection.settings.discovery_interval, now());
+    let mut backoff = Backoff::new(connection.settings.backoff);
     loop {
         tokio::select! {
             Some(event) = events.recv() => schedule.crd_watch(event, now()),
             Ok(()) = requested.changed() => schedule.requested(now()),
             () = sleep_until(schedule.next().into()) => {
                 let fulfilled = *requested.borrow_and_update();
-                connection.tally.looks.add(1);
-                match discover(&connection.client, connection.settings.answers_within).await {
+                connection.counters.discoveries.add(1);
+                match discover(&connection.client, connection.settings.response_timeout).await {
                     Ok(groups) => {
                         backoff.reset();
                         connection.rest_mapper.update(&groups, fulfilled);
                         schedule.completed(|crd| is_served(connection, crd), now());
                     }
                     Err(error) => {
-                        connection.tally.errors.add(1);
+                        connection.counters.errors.add(1);
                         let is_first = backoff.failures() == 0;
-                        let pause = backoff.pause_or_as_asked(error.retry_after(), &mut rand::rng());
+                        let pause = backoff.next_delay(error.retry_after(), &mut rand::rng());
                         if is_first {
                             warn!(%error, after = ?pause, "discovery failed: retrying");
                         } else {
@@ -80,7 +81,7 @@ fn is_served(connection: &ClusterConnection, crd: &str) -> bool {
 }
 
 async fn watch_crds(connection: &ClusterConnection, sender: mpsc::Sender<CrdWatch>) -> Infallible {
-    let mut policy = ListWatchPolicy::new(connection.settings.pauses);
+    let mut policy = ListWatchPolicy::new(connection.settings.backoff);
     loop {
         let ended = match policy.step() {
             ReadStep::List => match current_version(connection).await {
@@ -95,12 +96,12 @@ async fn watch_crds(connection: &ClusterConnection, sender: mpsc::Sender<CrdWatc
             ReadStep::Watch(since) => watch(connection, &since, &mut policy, &sender).await,
         };
         let reaction = policy.ended(&ended, clock::now().passed, &mut rand::rng());
-        if let Some(error) = &ended.trouble {
+        if let Some(error) = &ended.error {
             debug!(%error, after = ?reaction.pause, "watch of CustomResourceDefinitions failed: retrying");
-            if reaction.turned.is_some_and(ReadState::is_unreadable) {
+            if reaction.new_state.is_some_and(ReadState::is_unreadable) {
                 info!(
                     %error,
-                    interval = ?connection.settings.looks_every,
+                    interval = ?connection.settings.discovery_interval,
                     "cannot watch CustomResourceDefinitions: polling for new kinds. Grant list and watch on \
                      customresourcedefinitions in the API group apiextensions.k8s.io"
                 );
@@ -114,10 +115,10 @@ async fn watch_crds(connection: &ClusterConnection, sender: mpsc::Sender<CrdWatc
 /// The resourceVersion of the list of CustomResourceDefinitions.
 async fn current_version(connection: &ClusterConnection) -> Result<ResourceVersion, ReadError> {
     let request = Request::new(CRDS).list_metadata(&ListParams::default().limit(1));
-    let response = send_and_read(&connection.client, request, connection.settings.answers_within).await?;
-    let page = decode::page(&response, &Plan::identity(), |_| ());
+    let response = send_and_read(&connection.client, request, connection.settings.response_timeout).await?;
+    let page = envelope::page(&response, &Plan::identity(), |_| ());
     let page = page.map_err(|error| ReadError::rejected(format!("cannot decode the list: {error}")))?;
-    Ok(ResourceVersion::new(&page.version))
+    Ok(ResourceVersion::new(&page.resource_version))
 }
 
 async fn watch(
@@ -125,13 +126,13 @@ async fn watch(
     since: &ResourceVersion,
     policy: &mut ListWatchPolicy,
     sender: &mpsc::Sender<CrdWatch>,
-) -> Ended {
+) -> ListWatchEnd {
     let request = |parameters: &WatchParams| Request::new(CRDS).watch_metadata(parameters, since.as_str());
     match Watch::start(connection, request).await {
-        Ok(_) if !policy.opened() => Ended { lived: true, trouble: None },
+        Ok(_) if !policy.opened() => ListWatchEnd { lasted: true, error: None },
         Ok(mut watch) => {
             let error = receive(&mut watch, policy, sender).await.err();
-            Ended { lived: watch.has_lived(), trouble: error }
+            ListWatchEnd { lasted: watch.has_lasted(), error }
         }
         Err(error) => error.into(),
     }
@@ -142,22 +143,22 @@ async fn receive(
     policy: &mut ListWatchPolicy,
     sender: &mpsc::Sender<CrdWatch>,
 ) -> Result<(), ReadError> {
-    let plan = Plan::identity().with_all(event_decoder::ERROR_FIELDS);
+    let plan = Plan::identity().with_all(object_decoder::ERROR_FIELDS);
     while watch.next().await? {
-        let event = decode::event(watch.line(), &plan);
+        let event = envelope::event(watch.line(), &plan);
         let event =
             event.map_err(|error| ReadError::rejected(format!("cannot decode a watch event: {error}")))?;
         let Some(object) = event.object else { continue };
-        match &*event.what {
-            "ERROR" => return Err(event_decoder::error(&object)),
+        match &*event.type_ {
+            "ERROR" => return Err(object_decoder::error(&object)),
             "BOOKMARK" => {}
             what => {
                 let (name, exists) = (object.name().into(), what != "DELETED");
                 let _ = sender.send(CrdWatch::Changed { name, exists }).await;
             }
         }
-        policy.told(&event_decoder::version(&object));
-        policy.lived();
+        policy.observe_version(&object_decoder::version(&object));
+        policy.watch_succeeded();
     }
     Ok(())
 }

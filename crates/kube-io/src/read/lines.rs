@@ -37,7 +37,7 @@ impl Lines {
     }
 
     /// Whether the last line is incomplete.
-    pub(super) fn is_torn(&self) -> bool {
+    pub(super) fn is_incomplete(&self) -> bool {
         !self.line.is_empty() && !self.is_complete()
     }
 
@@ -63,7 +63,7 @@ mod tests {
                 }
             }
         }
-        Ok((found, lines.is_torn()))
+        Ok((found, lines.is_incomplete()))
     }
 
     #[rstest]

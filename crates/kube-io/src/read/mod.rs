@@ -10,24 +10,24 @@
 //!
 //! [`ClusterSnapshot`] reads a cluster once, without watches, for the command line.
 
-mod answer;
 mod discovery;
 mod discovery_loop;
 mod discovery_schedule;
-mod feed;
+mod feed_task;
 mod lines;
+mod reader_counters;
 mod rest_mapper;
 mod settings;
 mod snapshot;
-mod tally;
+mod watch_stream;
 
 pub use bellwether_wire::backoff::BackoffLimits;
 pub use bellwether_wire::read_error::ReadError;
+pub use reader_counters::{Count, ReaderCounters};
 pub(crate) use rest_mapper::KindsReceiver;
 pub use rest_mapper::RestMapper;
-pub use settings::Settings;
+pub use settings::ReaderSettings;
 pub use snapshot::{ClusterSnapshot, NoSuchKind};
-pub use tally::{Count, Tally};
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -35,7 +35,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_engine::{FeedEvent, FeedId, GroupKind, Lens, Served, Source};
+use bellwether_engine::{ClusterSource, FeedEvent, FeedId, GroupKind, Lens, ServedResource};
 use kube::Client;
 use tokio::{
     sync::{mpsc, watch},
@@ -43,8 +43,8 @@ use tokio::{
 };
 use tracing::{Instrument as _, Span};
 
-use feed::Feed;
-use tally::FeedLiveness;
+use feed_task::FeedTask;
+use reader_counters::FeedLiveness;
 
 /// Reads one cluster. Dropping it closes the connections.
 ///
@@ -52,7 +52,7 @@ use tally::FeedLiveness;
 pub struct Reader<Id = FeedId> {
     connection: Arc<ClusterConnection>,
     events: mpsc::Sender<(Id, FeedEvent)>,
-    feeds: HashMap<Id, Followed>,
+    feeds: HashMap<Id, FeedHandle>,
     span: Span,
     _discovery_loop: Task,
 }
@@ -60,13 +60,13 @@ pub struct Reader<Id = FeedId> {
 /// Shared by all tasks of a reader.
 struct ClusterConnection {
     client: Client,
-    settings: Settings,
+    settings: ReaderSettings,
     rest_mapper: RestMapper,
-    tally: Arc<Tally>,
+    counters: Arc<ReaderCounters>,
 }
 
 /// The task of one kind.
-struct Followed {
+struct FeedHandle {
     lens: watch::Sender<Arc<Lens>>,
     _task: Task,
 }
@@ -84,10 +84,10 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     /// Must be called within a tokio runtime. A full `events` channel blocks the watches.
     ///
     /// The client must not retry by itself: the reader honours `Retry-After`.
-    pub fn start(client: Client, settings: Settings, events: mpsc::Sender<(Id, FeedEvent)>) -> Self {
-        let tally = Arc::new(Tally::default());
+    pub fn start(client: Client, settings: ReaderSettings, events: mpsc::Sender<(Id, FeedEvent)>) -> Self {
+        let counters = Arc::new(ReaderCounters::default());
         let connection =
-            Arc::new(ClusterConnection { client, settings, rest_mapper: RestMapper::new(), tally });
+            Arc::new(ClusterConnection { client, settings, rest_mapper: RestMapper::new(), counters });
         let span = Span::current();
         let discovery_loop = {
             let connection = Arc::clone(&connection);
@@ -103,12 +103,13 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
             Entry::Occupied(followed) => drop(followed.get().lens.send_replace(lens)),
             Entry::Vacant(vacant) => {
                 let liveness = Arc::new(FeedLiveness::default());
-                self.connection.tally.track(Arc::downgrade(&liveness));
+                self.connection.counters.track(Arc::downgrade(&liveness));
                 let (sender, lenses) = watch::channel(Arc::clone(&lens));
                 let connection = Arc::clone(&self.connection);
-                let task = Feed::new(feed, kind, lens, connection, self.events.clone(), liveness).run(lenses);
+                let task =
+                    FeedTask::new(feed, kind, lens, connection, self.events.clone(), liveness).run(lenses);
                 let task = Task(tokio::spawn(task.instrument(self.span.clone())));
-                vacant.insert(Followed { lens: sender, _task: task });
+                vacant.insert(FeedHandle { lens: sender, _task: task });
             }
         }
     }
@@ -119,7 +120,7 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     }
 
     /// `None` if the kind is not served, or discovery has not completed yet.
-    pub fn served(&self, kind: &GroupKind) -> Option<Served> {
+    pub fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
         self.connection.rest_mapper.served(kind)
     }
 
@@ -132,12 +133,12 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
         self.connection.rest_mapper.kinds()
     }
 
-    pub fn tally(&self) -> &Arc<Tally> {
-        &self.connection.tally
+    pub fn counters(&self) -> &Arc<ReaderCounters> {
+        &self.connection.counters
     }
 }
 
-impl Source for Reader {
+impl ClusterSource for Reader {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         Reader::follow(self, feed, kind.clone(), lens);
     }
@@ -146,7 +147,7 @@ impl Source for Reader {
         Reader::leave(self, feed);
     }
 
-    fn served(&self, kind: &GroupKind) -> Option<Served> {
+    fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
         Reader::served(self, kind)
     }
 }

@@ -5,12 +5,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use bellwether_engine::{GroupKind, Served};
+use bellwether_engine::{GroupKind, ServedResource};
 use tokio::sync::watch;
 
-use super::discovery::{Freshness, Group, GroupVersion, Resource, Scope};
+use super::discovery::{ApiGroup, ApiGroupVersion, Freshness, Resource, Scope};
 
-pub(crate) type Kinds = HashMap<GroupKind, Served>;
+pub(crate) type Kinds = HashMap<GroupKind, ServedResource>;
 
 /// `None` until discovery has completed.
 pub(crate) type KindsReceiver = watch::Receiver<Option<Arc<Kinds>>>;
@@ -41,7 +41,7 @@ impl RestMapper {
     }
 
     /// `None` if the kind is not served, or discovery has not completed yet.
-    pub fn served(&self, kind: &GroupKind) -> Option<Served> {
+    pub fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
         self.0.kinds.borrow().as_ref()?.get(kind).cloned()
     }
 
@@ -71,7 +71,7 @@ impl RestMapper {
     }
 
     /// Takes in the result of a discovery, which fulfils the first `requested` requests.
-    pub(super) fn update(&self, groups: &[Group], requested: u64) {
+    pub(super) fn update(&self, groups: &[ApiGroup], requested: u64) {
         let unavailable = groups.iter().filter(|group| is_unavailable(group));
         let unavailable: BTreeSet<_> = unavailable.map(|group| group.metadata.name.clone()).collect();
         self.0.kinds.send_if_modified(|known| {
@@ -91,18 +91,19 @@ impl RestMapper {
 
     pub(super) fn has_resource(&self, group: &str, plural: &str) -> bool {
         let kinds = self.0.kinds.borrow();
-        let is_match =
-            |(kind, served): (&GroupKind, &Served)| *kind.group == *group && *served.plural == *plural;
+        let is_match = |(kind, served): (&GroupKind, &ServedResource)| {
+            *kind.group == *group && *served.plural == *plural
+        };
         kinds.iter().flat_map(|kinds| kinds.iter()).any(is_match)
     }
 }
 
-pub(super) fn is_unavailable(group: &Group) -> bool {
+pub(super) fn is_unavailable(group: &ApiGroup) -> bool {
     group.versions.iter().any(|version| version.freshness == Freshness::Stale)
 }
 
 /// The kinds of a discovery. Kinds of an unavailable group are kept from before.
-pub(super) fn merge_groups(before: &Kinds, groups: &[Group]) -> Kinds {
+pub(super) fn merge_groups(before: &Kinds, groups: &[ApiGroup]) -> Kinds {
     let mut kinds = Kinds::new();
     for group in groups {
         let name = &group.metadata.name;
@@ -123,7 +124,7 @@ pub(super) fn merge_groups(before: &Kinds, groups: &[Group]) -> Kinds {
 }
 
 /// One resource for each kind: the one that can be watched, if several resources have the same kind.
-fn preferred_resources(version: &GroupVersion) -> HashMap<&str, &Resource> {
+fn preferred_resources(version: &ApiGroupVersion) -> HashMap<&str, &Resource> {
     let mut preferred: HashMap<&str, &Resource> = HashMap::new();
     let rank =
         |resource: &Resource| ["watch", "list"].map(|verb| resource.verbs.iter().any(|own| own == verb));
@@ -141,9 +142,10 @@ pub(super) fn kind_of(resource: &Resource) -> Option<&str> {
     resource.response_kind.as_ref().map(|kind| &*kind.kind).filter(|kind| !kind.is_empty())
 }
 
-fn served(version: &GroupVersion, resource: &Resource, group: &Group, kind: &str) -> Served {
-    let has_kind = |version: &&GroupVersion| version.resources.iter().any(|own| kind_of(own) == Some(kind));
-    Served {
+fn served(version: &ApiGroupVersion, resource: &Resource, group: &ApiGroup, kind: &str) -> ServedResource {
+    let has_kind =
+        |version: &&ApiGroupVersion| version.resources.iter().any(|own| kind_of(own) == Some(kind));
+    ServedResource {
         version: version.version.as_str().into(),
         versions: group
             .versions
@@ -164,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    fn groups(groups: serde_json::Value) -> Vec<Group> {
+    fn groups(groups: serde_json::Value) -> Vec<ApiGroup> {
         serde_json::from_value(groups).expect("groups as in a discovery response")
     }
 
@@ -172,7 +174,7 @@ mod tests {
         json!({ "resource": plural, "responseKind": { "kind": kind }, "scope": "Namespaced", "verbs": verbs })
     }
 
-    fn acme(versions: &serde_json::Value) -> Vec<Group> {
+    fn acme(versions: &serde_json::Value) -> Vec<ApiGroup> {
         groups(json!([{ "metadata": { "name": "acme.io" }, "versions": versions }]))
     }
 

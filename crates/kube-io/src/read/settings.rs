@@ -6,45 +6,45 @@ use bellwether_wire::backoff::BackoffLimits;
 use rand::Rng;
 
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ReaderSettings {
     /// `None` for all namespaces. Cluster-scoped kinds are always read.
     pub namespace: Option<String>,
     /// Objects in a list page.
     pub page_size: u32,
     /// The timeout of a watch, in whole seconds, drawn from this range each time: watches that start together
     /// do not end together.
-    pub watch_lasts: RangeInclusive<Duration>,
+    pub watch_timeout: RangeInclusive<Duration>,
     /// A watch that is open for longer than its timeout plus this has a broken connection.
-    pub slack: Duration,
+    pub watch_timeout_grace: Duration,
     /// The longest time without data on a watch with bookmarks. API servers send bookmarks about once a
     /// minute.
-    pub silence: Duration,
+    pub idle_timeout: Duration,
     /// The timeout for the headers of a response, and for each chunk of its body.
-    pub answers_within: Duration,
-    pub pauses: BackoffLimits,
+    pub response_timeout: Duration,
+    pub backoff: BackoffLimits,
     /// The interval of discovery where CustomResourceDefinitions cannot be watched.
-    pub looks_every: Duration,
+    pub discovery_interval: Duration,
 }
 
-impl Default for Settings {
+impl Default for ReaderSettings {
     fn default() -> Self {
         Self {
             namespace: None,
             page_size: 500,
-            watch_lasts: Duration::from_mins(5)..=Duration::from_mins(10),
-            slack: Duration::from_secs(15),
-            silence: Duration::from_mins(3),
-            answers_within: Duration::from_mins(1),
-            pauses: BackoffLimits::default(),
-            looks_every: Duration::from_secs(30),
+            watch_timeout: Duration::from_mins(5)..=Duration::from_mins(10),
+            watch_timeout_grace: Duration::from_secs(15),
+            idle_timeout: Duration::from_mins(3),
+            response_timeout: Duration::from_mins(1),
+            backoff: BackoffLimits::default(),
+            discovery_interval: Duration::from_secs(30),
         }
     }
 }
 
-impl Settings {
+impl ReaderSettings {
     pub(super) fn draw_watch_seconds(&self, random: &mut impl Rng) -> u32 {
         let seconds = |duration: &Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX).max(1);
-        let (least, most) = (seconds(self.watch_lasts.start()), seconds(self.watch_lasts.end()));
+        let (least, most) = (seconds(self.watch_timeout.start()), seconds(self.watch_timeout.end()));
         random.random_range(least..=most.max(least))
     }
 }

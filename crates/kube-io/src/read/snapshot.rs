@@ -2,24 +2,24 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use bellwether_engine::{FeedEvent, GroupKind, Lens, NamespacedName, Served, Unreadable};
-use bellwether_wire::{Verb, event_decoder::EventDecoder, read_error::ReadError};
+use bellwether_engine::{FeedEvent, GroupKind, Lens, NamespacedName, ServedResource, Unreadable};
+use bellwether_wire::{Verb, object_decoder::ObjectDecoder, read_error::ReadError};
 use jiff::Timestamp;
 use kube::{Client, api::ListParams, core::Request};
 
 use super::{
-    answer::send_and_read,
-    discovery::{Group, discover},
+    discovery::{ApiGroup, discover},
     rest_mapper::{Kinds, is_unavailable, kind_of, merge_groups},
-    settings::Settings,
+    settings::ReaderSettings,
+    watch_stream::send_and_read,
 };
 
 /// A cluster with the kinds that it served when this was created. Objects are read on request.
 pub struct ClusterSnapshot {
     client: Client,
-    settings: Settings,
+    settings: ReaderSettings,
     kinds: Kinds,
-    groups: Vec<Group>,
+    groups: Vec<ApiGroup>,
 }
 
 /// An unknown or ambiguous kind.
@@ -45,13 +45,13 @@ impl std::error::Error for NoSuchKind {}
 
 impl ClusterSnapshot {
     /// Runs API discovery. Objects are read in the namespace of the settings, or in all namespaces.
-    pub async fn at(client: Client, settings: Settings) -> Result<Self, ReadError> {
-        let groups = discover(&client, settings.answers_within).await?;
+    pub async fn at(client: Client, settings: ReaderSettings) -> Result<Self, ReadError> {
+        let groups = discover(&client, settings.response_timeout).await?;
         let kinds = merge_groups(&Kinds::new(), &groups);
         Ok(Self { client, settings, kinds, groups })
     }
 
-    pub fn served(&self, kind: &GroupKind) -> Option<&Served> {
+    pub fn served(&self, kind: &GroupKind) -> Option<&ServedResource> {
         self.kinds.get(kind)
     }
 
@@ -82,7 +82,7 @@ impl ClusterSnapshot {
         // kubectl takes the first group. We prefer the core group and our own; otherwise the kind is
         // ambiguous.
         let mut preferred: Vec<_> =
-            found.iter().filter(|kind| kind.group.is_empty() || kind.is_own()).cloned().collect();
+            found.iter().filter(|kind| kind.group.is_empty() || kind.is_bellwether()).cloned().collect();
         match (&*found, &*preferred) {
             ([one], _) => Ok(one.clone()),
             (_, [_]) => Ok(preferred.remove(0)),
@@ -104,7 +104,7 @@ impl ClusterSnapshot {
         lens: Arc<Lens>,
     ) -> Result<Vec<FeedEvent>, ReadError> {
         let Some(served) = self.kinds.get(kind) else {
-            let is_group_of_kind = |group: &&Group| *group.metadata.name == *kind.group;
+            let is_group_of_kind = |group: &&ApiGroup| *group.metadata.name == *kind.group;
             let why = if self.groups.iter().find(is_group_of_kind).is_some_and(is_unavailable) {
                 Unreadable::Failing { why: "the aggregated API server does not respond".into() }
             } else {
@@ -113,12 +113,12 @@ impl ClusterSnapshot {
             return Ok(vec![FeedEvent::Unreadable(why)]);
         };
         let mut events = vec![FeedEvent::Served(served.clone()), FeedEvent::ListStarted];
-        let decoder = EventDecoder::new(lens, served);
+        let decoder = ObjectDecoder::new(lens, served);
         let path = served.path(&kind.group, namespace, None);
         let mut parameters = ListParams::default().limit(self.settings.page_size);
         loop {
             let request = Request::new(path.clone()).list(&parameters);
-            let response = match send_and_read(&self.client, request, self.settings.answers_within).await {
+            let response = match send_and_read(&self.client, request, self.settings.response_timeout).await {
                 Ok(response) => response,
                 Err(error) => {
                     let why = match &error {
@@ -140,7 +140,7 @@ impl ClusterSnapshot {
             };
             events
                 .extend(page.items.into_iter().flatten().map(|(name, seen)| FeedEvent::Applied(name, seen)));
-            parameters.continue_token = page.rest;
+            parameters.continue_token = page.continue_token;
             if parameters.continue_token.is_none() {
                 events.push(FeedEvent::ListCompleted);
                 return Ok(events);
@@ -154,7 +154,7 @@ impl ClusterSnapshot {
         let path = served.path(&kind.group, Some(&name.namespace), Some(&name.name));
         let request = Verb::Get.request(&path, Vec::new());
         let request = request.map_err(kube::core::request::Error::BuildRequest);
-        match send_and_read(&self.client, request, self.settings.answers_within).await {
+        match send_and_read(&self.client, request, self.settings.response_timeout).await {
             Ok(object) => Ok(Some(object)),
             Err(ReadError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),

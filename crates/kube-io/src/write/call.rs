@@ -11,24 +11,24 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 /// The default timeout of a request.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// In bytes. Objects are smaller, and most responses contain metadata only.
-const LONGEST_RESPONSE: usize = 4 << 20;
+const MAX_RESPONSE: usize = 4 << 20;
 
-/// Why a request got no 2xx response. After `NoAnswer`, `Timeout` and `BrokenOff`, the API server may have
+/// Why a request got no 2xx response. After `NoResponse`, `Timeout` and `BrokenOff`, the API server may have
 /// carried it out.
 #[derive(Debug, Error)]
 pub enum CallError {
     /// The path is not valid in a URI.
     #[error("cannot build the request: {0}")]
-    Unsendable(#[from] http::Error),
+    InvalidRequest(#[from] http::Error),
     #[error("no response from the API server: {}", root(.0))]
-    NoAnswer(#[source] kube::Error),
+    NoResponse(#[source] kube::Error),
     #[error("no response from the API server within {0:?}")]
     Timeout(Duration),
     #[error("incomplete response from the API server: {0}")]
-    BrokenOff(String),
+    IncompleteResponse(String),
     #[error(transparent)]
     Api(#[from] ApiError),
 }
@@ -50,9 +50,9 @@ pub(super) async fn exchange(
     client: &Client,
     request: Request<Vec<u8>>,
 ) -> Result<(Parts, Bytes), CallError> {
-    let response = client.send(request.map(Body::from)).await.map_err(CallError::NoAnswer)?;
+    let response = client.send(request.map(Body::from)).await.map_err(CallError::NoResponse)?;
     let (parts, body) = response.into_parts();
-    let body = Limited::new(body, LONGEST_RESPONSE).collect().await;
-    let body = body.map_err(|error| CallError::BrokenOff(root(&*error)))?;
+    let body = Limited::new(body, MAX_RESPONSE).collect().await;
+    let body = body.map_err(|error| CallError::IncompleteResponse(root(&*error)))?;
     Ok((parts, body.to_bytes()))
 }

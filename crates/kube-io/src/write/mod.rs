@@ -1,24 +1,18 @@
-//! Writes to a cluster, and leader election.
+//! Writes to a cluster.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`call()`] | sends one request and reads its response |
-//! | [`client`] | creates a client from a kubeconfig or a service account |
 //! | [`perform()`] | makes one attempt at a write |
-//! | [`lease`] | leader election by a Lease |
+//! | [`event_recorder`] | writes Kubernetes Events |
 //! | [`olm`] | copies `Upgradeable` of a Rollup to OLM's OperatorCondition |
-//! | [`record`] | writes Kubernetes Events |
 
 pub mod call;
-pub mod client;
-pub mod lease;
+pub mod event_recorder;
 pub mod olm;
 pub mod perform;
-pub mod record;
 
-pub use bellwether_wire::{Done, FIELD_MANAGER};
-pub use call::{CallError, PATIENCE, call};
-pub use client::{Connection, Login, LoginError};
-pub use lease::{Campaign, Leadership, LeaseSettings, campaign};
+pub use bellwether_wire::{FIELD_MANAGER, WriteResult};
+pub use call::{CallError, REQUEST_TIMEOUT, call};
+pub use event_recorder::Recorder;
 pub use perform::perform;
-pub use record::Recorder;

@@ -25,10 +25,8 @@ use tracing::{info, warn};
 
 pub use bellwether_wire::operator_condition::OperatorCondition;
 
-use super::{
-    call::{CallError, PATIENCE, exchange},
-    lease::Leadership,
-};
+use super::call::{CallError, REQUEST_TIMEOUT, exchange};
+use crate::leader_election::Leadership;
 
 /// The shortest interval between two writes of the same status with another reason or message. Each write is
 /// a new generation, which OLM must observe.
@@ -38,7 +36,7 @@ const BACKOFF: BackoffLimits =
     BackoffLimits { first: Duration::from_secs(1), longest: Duration::from_mins(1) };
 
 /// Runs until the sender of `statuses` or of `leadership` is dropped.
-pub async fn keep_in_step(
+pub async fn sync_operator_condition(
     client: Client,
     target: OperatorCondition,
     rollup: String,
@@ -62,7 +60,7 @@ pub async fn keep_in_step(
         let pause = match due {
             Some((wanted, left)) => match writer.not_before(&wanted) {
                 moment if moment <= Instant::now() => {
-                    writer.attempt(wanted, left.min(PATIENCE)).await;
+                    writer.attempt(wanted, left.min(REQUEST_TIMEOUT)).await;
                     continue;
                 }
                 moment => Some(moment),
@@ -113,7 +111,7 @@ impl OperatorConditionWriter {
 
     /// The time left as leader. A new term forgets `stored`: another leader may have written meanwhile.
     fn time_left(&mut self, leadership: &Leadership) -> Option<Duration> {
-        let left = leadership.left_at(std::time::Instant::now());
+        let left = leadership.time_left(std::time::Instant::now());
         let term = match leadership {
             Leadership::Leading { since, .. } => left.map(|_| *since),
             Leadership::Standby { .. } => None,
@@ -145,7 +143,7 @@ impl OperatorConditionWriter {
                 self.backoff.reset();
             }
             Err(error) => {
-                let pause = self.backoff.pause_or_as_asked(error.retry_after(), &mut rand::rng());
+                let pause = self.backoff.next_delay(error.retry_after(), &mut rand::rng());
                 // Each kind of error is logged once.
                 let kind = mem::discriminant(&error);
                 if !self.reported.contains(&kind) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_engine::Outcome;
-use bellwether_wire::{Attempt, Done};
+use bellwether_wire::{Attempt, WriteResult};
 use kube::Client;
 use tokio::time::timeout;
 
@@ -13,13 +13,13 @@ use super::call::{CallError, exchange};
 ///
 /// After a timeout, the API server may still have carried out the write. A retry is safe: a patch names the
 /// resourceVersion, a creation the name, a deletion the UID.
-pub async fn perform(client: &Client, attempt: Attempt, within: Duration) -> Done {
+pub async fn perform(client: &Client, attempt: Attempt, within: Duration) -> WriteResult {
     let done = timeout(within, send_all(client, attempt)).await;
     done.unwrap_or(Err(CallError::Timeout(within)))
         .unwrap_or_else(|error| Outcome::Failed(error.to_string().into()).into())
 }
 
-async fn send_all(client: &Client, mut attempt: Attempt) -> Result<Done, CallError> {
+async fn send_all(client: &Client, mut attempt: Attempt) -> Result<WriteResult, CallError> {
     loop {
         let request = match attempt.request() {
             Ok(request) => request,

@@ -9,16 +9,14 @@ use std::{
 use anyhow::{Context as _, Result};
 use bellwether_api::crds;
 use bellwether_engine::{
-    Change, Cluster, ClusterStatus, Dialect, Engine, GroupKind, GroupRef, NamespacedName, ObjectKey, OwnKind,
-    Part, Slot,
+    Cluster, ClusterStatus, Dialect, Engine, GroupKind, GroupRef, NamespacedName, ObjectKey, OwnKind, Part,
+    Slot, Write,
 };
 use bellwether_kube_io::{
-    controller_loop::ControllerLoop,
-    metrics::Metrics,
-    read::Settings,
-    write::{Leadership, Recorder},
+    controller_loop::ControllerLoop, leader_election::Leadership, metrics::Metrics, read::ReaderSettings,
+    write::Recorder,
 };
-use bellwether_testkit::{Fault, FaultProxy, PATIENCE, Requests, Verb, eventually, shared};
+use bellwether_testkit::{Fault, FaultProxy, Requests, TIMEOUT, Verb, eventually, shared};
 use http::StatusCode;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -43,7 +41,7 @@ impl Running {
         let client = cluster.admin().via(proxy.address()).client().await?;
         let until = Instant::now() + Duration::from_hours(1);
         let (sender, leadership) = watch::channel(Leadership::Leading { since: Timestamp::now(), until });
-        let settings = Settings { namespace: Some(namespace), ..Settings::default() };
+        let settings = ReaderSettings { namespace: Some(namespace), ..ReaderSettings::default() };
         let recorder = Recorder::start(client.clone(), "test");
         let controller_loop = ControllerLoop::new(engine, client, settings, leadership, recorder);
         let metrics = Arc::clone(controller_loop.metrics());
@@ -52,7 +50,7 @@ impl Running {
     }
 
     fn hub(&self) -> Option<ClusterStatus> {
-        let clusters = self.metrics.census().clusters.into_iter();
+        let clusters = self.metrics.stats().clusters.into_iter();
         clusters.filter(|(cluster, _)| cluster.is_hub()).map(|(_, status)| status).next()
     }
 
@@ -75,7 +73,7 @@ async fn admin() -> Result<Client> {
 #[tokio::test]
 async fn the_engine_learns_identity_kinds_and_loss_of_the_cluster() -> Result<()> {
     let namespaces: Api<Namespace> = Api::all(admin().await?);
-    eventually(PATIENCE, "kube-system exists", async || {
+    eventually(TIMEOUT, "kube-system exists", async || {
         Ok(namespaces.get_opt("kube-system").await?.is_some())
     })
     .await?;
@@ -83,24 +81,24 @@ async fn the_engine_learns_identity_kinds_and_loss_of_the_cluster() -> Result<()
     let begun = Timestamp::now();
     let namespace = shared::cluster().await?.namespace("learns").await?;
     let mut running = Running::start(Engine::of_one_namespace(), namespace).await?;
-    eventually(PATIENCE, "the cluster is connected, identified and its kinds are known", async || {
+    eventually(TIMEOUT, "the cluster is connected, identified and its kinds are known", async || {
         Ok(running.hub().is_some_and(|hub| {
             hub.uid.as_deref() == Some(&*uid)
                 && hub
                     .kinds
                     .get(&GroupKind::new("apps", "Deployment"))
                     .is_some_and(|served| &*served.version == "v1")
-                && hub.kinds.contains_key(&GroupKind::own("Application"))
-                && hub.heard.is_some_and(|heard| heard >= begun)
-                && hub.lost.is_none()
+                && hub.kinds.contains_key(&GroupKind::bellwether("Application"))
+                && hub.last_heard.is_some_and(|heard| heard >= begun)
+                && hub.disconnected_since.is_none()
         }))
     })
     .await?;
     assert_eq!(running.metric(r#"bellwether_cluster_fresh{cluster=""}"#), Some(1.0));
 
     running.proxy = None;
-    eventually(PATIENCE, "the cluster is lost", async || {
-        Ok(running.hub().is_some_and(|hub| hub.lost.is_some_and(|lost| lost >= begun)))
+    eventually(TIMEOUT, "the cluster is lost", async || {
+        Ok(running.hub().is_some_and(|hub| hub.disconnected_since.is_some_and(|lost| lost >= begun)))
     })
     .await
 }
@@ -111,24 +109,24 @@ async fn the_identity_is_read_again_after_a_reconnect() -> Result<()> {
     let namespace = shared::cluster().await?.namespace("asked-again").await?;
     let running = Running::start(Engine::of_one_namespace(), namespace).await?;
     let proxy = running.proxy.as_ref().context("the proxy runs")?;
-    eventually(PATIENCE, "the cluster is identified", async || {
-        Ok(running.hub().is_some_and(|hub| hub.uid.is_some() && hub.lost.is_none()))
+    eventually(TIMEOUT, "the cluster is identified", async || {
+        Ok(running.hub().is_some_and(|hub| hub.uid.is_some() && hub.disconnected_since.is_none()))
     })
     .await?;
 
     let unavailable = Fault::Answer { status: StatusCode::SERVICE_UNAVAILABLE, retry_after: None };
     let outage = proxy.inject(Requests::all(), unavailable);
     proxy.cut_all().await;
-    eventually(PATIENCE, "the cluster is lost", async || {
-        Ok(running.hub().is_some_and(|hub| hub.lost.is_some()))
+    eventually(TIMEOUT, "the cluster is lost", async || {
+        Ok(running.hub().is_some_and(|hub| hub.disconnected_since.is_some()))
     })
     .await?;
     let identity = Requests::of(Verb::Get, "namespaces").name("kube-system");
     let not_found =
         proxy.inject(identity, Fault::Answer { status: StatusCode::NOT_FOUND, retry_after: None });
     drop(outage);
-    eventually(PATIENCE, "the cluster is connected again, and its identity was requested twice", async || {
-        Ok(running.hub().is_some_and(|hub| hub.lost.is_none()) && not_found.strikes() > 1)
+    eventually(TIMEOUT, "the cluster is connected again, and its identity was requested twice", async || {
+        Ok(running.hub().is_some_and(|hub| hub.disconnected_since.is_none()) && not_found.strikes() > 1)
     })
     .await
 }
@@ -149,19 +147,19 @@ async fn effects_for_a_cluster_that_is_not_connected_read_and_write_nothing() ->
         GroupRef::new(OwnKind::Application(Dialect::Bellwether), NamespacedName::new(&namespace, "none"));
     let slot = Slot {
         object: ObjectKey { cluster: east.clone(), kind: kind.clone(), name },
-        part: Part::Existence(group),
+        part: Part::Object(group),
     };
     let engine = Engine::of_one_namespace()
-        .observing(&east, [kind])
-        .wanting(slot, Change::Delete { uid: uid.as_str().into() });
+        .with_feeds_in(&east, [kind])
+        .with_requested_write(slot, Write::Delete { uid: uid.as_str().into() });
     let running = Running::start(engine, namespace).await?;
-    eventually(PATIENCE, "our own kinds are listed, and the write has failed", async || {
+    eventually(TIMEOUT, "our own kinds are listed, and the write has failed", async || {
         let failed = running.metric(r#"bellwether_writes_total{outcome="failed"}"#);
-        Ok(running.metrics.census().open && failed.is_some_and(|failed| failed > 0.0))
+        Ok(running.metrics.stats().synced && failed.is_some_and(|failed| failed > 0.0))
     })
     .await?;
-    let census = running.metrics.census();
-    assert!(census.unknown.is_empty(), "the kind is unreadable, not unknown: {census:?}");
+    let stats = running.metrics.stats();
+    assert!(stats.unlisted_kinds.is_empty(), "the kind is unreadable, not unknown: {stats:?}");
     let proxy = running.proxy.as_ref().context("the loop runs")?;
     assert_eq!(proxy.count(&Requests::all().resource("configmaps")), 0);
     assert_eq!(proxy.count(&Requests::writes()), 0);

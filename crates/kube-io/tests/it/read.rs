@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Context as _, Result, ensure};
 use bellwether_engine::{FeedEvent, GroupKind, Lens, Unreadable};
 use bellwether_health::user::UserRules;
-use bellwether_kube_io::read::{BackoffLimits, Reader, Settings};
+use bellwether_kube_io::read::{BackoffLimits, Reader, ReaderSettings};
 use bellwether_testkit::{Access, Cluster, FaultProxy, Requests, Verb, shared};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio::{sync::mpsc, time::timeout};
 
 /// The timeout of a test step.
-const SOON: Duration = bellwether_testkit::PATIENCE;
+const SOON: Duration = bellwether_testkit::TIMEOUT;
 
 /// The feed of ConfigMaps.
 const MAPS: &str = "maps";
@@ -43,7 +43,7 @@ impl ReaderFixture {
         Self::with_settings(purpose, |_| {}).await
     }
 
-    async fn with_settings(purpose: &str, change: impl FnOnce(&mut Settings)) -> Result<Self> {
+    async fn with_settings(purpose: &str, change: impl FnOnce(&mut ReaderSettings)) -> Result<Self> {
         let cluster = shared::cluster().await?;
         Self::for_user(cluster, cluster.admin(), purpose, change).await
     }
@@ -53,7 +53,7 @@ impl ReaderFixture {
         cluster: &'static Cluster,
         user: &Access,
         purpose: &str,
-        change: impl FnOnce(&mut Settings),
+        change: impl FnOnce(&mut ReaderSettings),
     ) -> Result<Self> {
         let namespace = cluster.namespace(purpose).await?;
         let proxy = FaultProxy::before(cluster).await?;
@@ -160,21 +160,21 @@ impl ReaderFixture {
 }
 
 /// Settings with short timeouts and pauses.
-fn quick() -> Settings {
-    Settings {
-        watch_lasts: Duration::from_mins(1)..=Duration::from_mins(1),
+fn quick() -> ReaderSettings {
+    ReaderSettings {
+        watch_timeout: Duration::from_mins(1)..=Duration::from_mins(1),
         // Long enough for a busy machine.
-        slack: Duration::from_secs(10),
-        answers_within: Duration::from_secs(10),
-        pauses: BackoffLimits { first: Duration::from_millis(10), longest: Duration::from_millis(200) },
-        looks_every: Duration::from_secs(1),
-        ..Settings::default()
+        watch_timeout_grace: Duration::from_secs(10),
+        response_timeout: Duration::from_secs(10),
+        backoff: BackoffLimits { first: Duration::from_millis(10), longest: Duration::from_millis(200) },
+        discovery_interval: Duration::from_secs(1),
+        ..ReaderSettings::default()
     }
 }
 
 /// Watches with a timeout of one second.
-fn short_watches(settings: &mut Settings) {
-    settings.watch_lasts = Duration::from_secs(1)..=Duration::from_secs(1);
+fn short_watches(settings: &mut ReaderSettings) {
+    settings.watch_timeout = Duration::from_secs(1)..=Duration::from_secs(1);
 }
 
 fn lists() -> Requests {

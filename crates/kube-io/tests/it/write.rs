@@ -13,10 +13,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use bellwether_api::{Application, crds};
 use bellwether_engine::{
-    Change, Cluster as ClusterName, GroupKind, NamespacedName, ObjectKey, Outcome, Part, ResourceVersion,
-    Served, Slot,
+    Cluster as ClusterName, GroupKind, NamespacedName, ObjectKey, Outcome, Part, ResourceVersion,
+    ServedResource, Slot, Write,
 };
-use bellwether_kube_io::write::{Done, PATIENCE, perform};
+use bellwether_kube_io::write::{REQUEST_TIMEOUT, WriteResult, perform};
 use bellwether_testkit::{Cluster, shared};
 use bellwether_wire::Attempt;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::{sync::OnceCell, time::timeout};
 
 /// The timeout of a test step.
-const SOON: Duration = bellwether_testkit::PATIENCE;
+const SOON: Duration = bellwether_testkit::TIMEOUT;
 
 async fn soon<T>(future: impl Future<Output = T>) -> Result<T> {
     timeout(SOON, future).await.context("timed out")
@@ -84,8 +84,8 @@ impl WriterFixture {
         Ok(self.maps().create(&PostParams::default(), &manifest).await?)
     }
 
-    async fn perform(&self, resource: &Resource, name: &str, change: &Change) -> Done {
-        self.perform_as(&self.client, resource, name, change, PATIENCE).await
+    async fn perform(&self, resource: &Resource, name: &str, change: &Write) -> WriteResult {
+        self.perform_as(&self.client, resource, name, change, REQUEST_TIMEOUT).await
     }
 
     async fn perform_as(
@@ -93,9 +93,9 @@ impl WriterFixture {
         client: &Client,
         resource: &Resource,
         name: &str,
-        change: &Change,
+        change: &Write,
         within: Duration,
-    ) -> Done {
+    ) -> WriteResult {
         let attempt = Attempt::new(resource.served.clone(), self.slot(resource, name), change.clone());
         perform(client, attempt, within).await
     }
@@ -111,12 +111,12 @@ impl WriterFixture {
 
 struct Resource {
     kind: GroupKind,
-    served: Served,
+    served: ServedResource,
 }
 
 impl Resource {
     fn new(kind: GroupKind, version: &str, plural: &str) -> Self {
-        let served = Served {
+        let served = ServedResource {
             version: version.into(),
             versions: [version.into()].into(),
             plural: plural.into(),
@@ -127,7 +127,7 @@ impl Resource {
     }
 
     fn applications() -> Self {
-        Self::new(GroupKind::own("Application"), "v1alpha1", "applications")
+        Self::new(GroupKind::bellwether("Application"), "v1alpha1", "applications")
     }
 
     fn pods() -> Self {
@@ -140,18 +140,18 @@ impl Resource {
 }
 
 /// A status patch with the UID and the resourceVersion of this object.
-fn status(of: &impl ResourceExt, patch: Value) -> Change {
-    Change::Status {
+fn status(of: &impl ResourceExt, patch: Value) -> Write {
+    Write::Status {
         uid: uid(of),
-        version: version(of),
+        resource_version: version(of),
         patch: patch.into(),
         transitions: Box::default(),
-        claims: Box::default(),
+        owned_kinds: Box::default(),
     }
 }
 
-fn create(manifest: Value) -> Change {
-    Change::Create { manifest: manifest.into(), owner: "".into(), dry_run: false }
+fn create(manifest: Value) -> Write {
+    Write::Create { manifest: manifest.into(), owner: "".into(), dry_run: false }
 }
 
 fn pod(name: &str) -> Value {
@@ -172,20 +172,20 @@ fn version(of: &impl ResourceExt) -> ResourceVersion {
 }
 
 /// The result of a successful write that left this object.
-fn done(now: &impl ResourceExt) -> Done {
-    Outcome::Done(Some(version(now))).into()
+fn done(now: &impl ResourceExt) -> WriteResult {
+    Outcome::Written(Some(version(now))).into()
 }
 
 /// The message of a rejected write.
-fn rejection(done: Done) -> Result<String> {
+fn rejection(done: WriteResult) -> Result<String> {
     match done.outcome {
-        Outcome::Refused(why) => Ok(why.to_string()),
+        Outcome::Rejected(why) => Ok(why.to_string()),
         other => bail!("not rejected: {other:?}"),
     }
 }
 
 /// The message of a failed write.
-fn failure(done: Done) -> Result<String> {
+fn failure(done: WriteResult) -> Result<String> {
     match done.outcome {
         Outcome::Failed(why) => Ok(why.to_string()),
         other => bail!("not failed: {other:?}"),

@@ -51,7 +51,7 @@ impl Shared {
 }
 
 /// The maximum length of a numeral. Lua parses any length, and nothing meters that.
-const LONGEST_NUMERAL: usize = 256;
+const MAX_NUMERAL: usize = 256;
 
 /// An error of the script that passes through a native function. It already has a line.
 #[derive(Debug, thiserror::Error)]
@@ -152,7 +152,7 @@ impl<'a> Call<'a> {
     pub(crate) fn as_number(&self, value: &Value) -> Result<Option<Value>> {
         match value {
             Value::Integer(_) | Value::Number(_) => Ok(Some(value.clone())),
-            Value::String(text) if text.as_bytes().len() <= LONGEST_NUMERAL => {
+            Value::String(text) if text.as_bytes().len() <= MAX_NUMERAL => {
                 let number: Value = self.shared.original.tonumber.call(text)?;
                 Ok((!number.is_nil()).then_some(number))
             }

@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
 ];
 
 /// The most results of a function: Lua's stack has a million slots.
-const MOST_RESULTS: i64 = 250_000;
+const MAX_RESULTS: i64 = 250_000;
 
 /// The length of a list. Scripts can forge it: a table with a few fields may have the length 2⁶². Loops pay
 /// before they start.
@@ -149,7 +149,7 @@ fn pack(call: &mut Call<'_>) -> Result<MultiValue> {
 fn unpack(call: &mut Call<'_>) -> Result<MultiValue> {
     let table = call.table(1)?;
     let (first, last) = (call.integer_or(2, 1)?, call.integer_or(3, length(&table))?);
-    if i128::from(last) - i128::from(first) >= i128::from(MOST_RESULTS) {
+    if i128::from(last) - i128::from(first) >= i128::from(MAX_RESULTS) {
         return Err(complain("too many results to unpack"));
     }
     pay_for_range(call, first, last)?;

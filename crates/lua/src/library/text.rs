@@ -22,7 +22,7 @@ pub(super) const FUNCTIONS: &[(&str, Native)] = &[
 ];
 
 /// The most results of a function: Lua's stack has a million slots.
-const MOST_RESULTS: usize = 250_000;
+const MAX_RESULTS: usize = 250_000;
 
 /// The byte range of two positions, which count from 1, or from the end if they are negative.
 fn range(length: usize, first: i64, last: i64) -> std::ops::Range<usize> {
@@ -48,7 +48,7 @@ fn byte(call: &mut Call<'_>) -> Result<MultiValue> {
     let text = text.as_bytes();
     let first = call.integer_or(2, 1)?;
     let part = range(text.len(), first, call.integer_or(3, first)?);
-    if part.len() > MOST_RESULTS {
+    if part.len() > MAX_RESULTS {
         return Err(complain("string slice too long"));
     }
     call.meter().charge(part.len())?;

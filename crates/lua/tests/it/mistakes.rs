@@ -48,8 +48,8 @@ fn compiling(#[case] source: &str, #[case] expected: &str) {
 #[test]
 fn a_script_can_be_too_long() {
     let source = format!("return '{}'", "x".repeat(256 << 10));
-    let mistake = Script::compile(&source).expect_err("too long");
-    assert_eq!(mistake.text, "the script is longer than 256 KiB");
+    let compile_error = Script::compile(&source).expect_err("too long");
+    assert_eq!(compile_error.text, "the script is longer than 256 KiB");
 }
 
 #[rstest]

@@ -132,8 +132,8 @@ proptest! {
 
     #[test]
     fn any_text_compiles_or_has_an_error(source in "(?s).{0,60}") {
-        if let Err(mistake) = Script::compile(&source) {
-            prop_assert!(mistake.line >= 1 && !mistake.text.is_empty());
+        if let Err(compile_error) = Script::compile(&source) {
+            prop_assert!(compile_error.line >= 1 && !compile_error.text.is_empty());
         }
     }
 }

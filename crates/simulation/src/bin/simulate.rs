@@ -11,7 +11,7 @@ use bellwether_engine::planted::Bug;
 use bellwether_simulation::{
     Plan,
     history::{DIRECTORY, History, stored},
-    search::{Limits, hunt, try_out},
+    search::{Limits, hunt, run_plan},
     shrink, story,
 };
 use clap::Parser;
@@ -124,7 +124,7 @@ fn explore(arguments: &Arguments) -> bool {
         "{} runs from seed {first} in {seconds:.0} s ({rate:.0}/s): {} events, {} writes, correct at most {} s after \
          the last fault",
         result.runs,
-        result.happenings,
+        result.events,
         result.writes,
         result.longest / 1000,
     ));
@@ -152,7 +152,7 @@ fn find_planted(runs: u64, arguments: &Arguments) -> bool {
 /// Prints the run of a seed. If it fails, minimises its plan first unless `whole`. Returns whether it passes.
 fn print_seed(seed: u64, whole: bool) -> bool {
     let plan = Plan::new(seed);
-    if whole || try_out(&plan).is_ok() {
+    if whole || run_plan(&plan).is_ok() {
         return print_run(&plan);
     }
     print_run(&shrink(&plan));
@@ -169,17 +169,17 @@ fn print_run(plan: &Plan) -> bool {
     for line in story(plan) {
         say(&line);
     }
-    try_out(plan).is_ok()
+    run_plan(plan).is_ok()
 }
 
 /// Stores the minimised plan of a seed that fails.
 fn store(seed: u64, file: &Path) -> Result<bool> {
     let plan = Plan::new(seed);
-    if try_out(&plan).is_ok() {
+    if run_plan(&plan).is_ok() {
         bail!("seed {seed} does not fail: nothing to store");
     }
     let plan = shrink(&plan);
-    let shows = try_out(&plan).err().unwrap_or_default();
+    let shows = run_plan(&plan).err().unwrap_or_default();
     History { shows, plan }.write(file)?;
     say(&format!("stored seed {seed}; run it with: cargo xtask simulate --history {}", file.display()));
     Ok(true)

@@ -82,7 +82,7 @@ pub(super) fn find(oracle: &Oracle<'_>, rollup: &Rollup, said: &Value) -> Discov
         let kind = GroupKind::new(&entry.group, &entry.kind);
         let is_valid = entry.name.is_some() != entry.selector.is_some();
         let place = format!("spec.components[{index}]:");
-        let is_itself = kind == GroupKind::own("Rollup")
+        let is_itself = kind == GroupKind::bellwether("Rollup")
             && entry.namespace.is_none()
             && entry.name == rollup.metadata.name;
         if is_valid && !is_itself && earlier.contains(&entry) {
@@ -165,7 +165,7 @@ pub(crate) fn means(rollup: &Rollup, entry: &RollupComponent, object: &Object) -
 
 /// Whether an object is a Rollup that has `to` among its components, directly or through other Rollups.
 fn leads_to(oracle: &Oracle<'_>, from: &Object, to: &Rollup) -> bool {
-    let own = GroupKind::own("Rollup");
+    let own = GroupKind::bellwether("Rollup");
     let mut reached: Vec<&Object> = vec![from];
     let mut next = 0;
     while let Some(rollup) = reached.get(next).map(|object| object.rollup()) {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, mem};
 
-use bellwether_engine::{GroupKind, Served};
+use bellwether_engine::{GroupKind, ServedResource};
 
 use crate::{
     load::{APP, ROLLUP, UserAction},
@@ -26,12 +26,12 @@ pub(super) struct ActiveFaults {
     /// Delay of watch events in milliseconds, and the end.
     pub(super) late: (Moment, Moment),
     pub(super) forbidden: BTreeMap<GroupKind, Moment>,
-    pub(super) unserved: BTreeMap<GroupKind, (Moment, Served)>,
+    pub(super) unserved: BTreeMap<GroupKind, (Moment, ServedResource)>,
 }
 
 impl World<'_> {
-    pub(super) fn deed(&mut self, site: Site, deed: &PlannedAction) {
-        match deed {
+    pub(super) fn action(&mut self, site: Site, action: &PlannedAction) {
+        match action {
             PlannedAction::Act(action) => {
                 self.tell(|| format!("user in {site:?}: {action}"));
                 let now = self.time();
@@ -41,7 +41,7 @@ impl World<'_> {
                 self.tell(|| format!("fault in {site:?}: {fault:?}"));
                 self.fault(site, fault.clone());
             }
-            PlannedAction::Elsewhere(deed) => self.deed(Site::East, deed),
+            PlannedAction::Elsewhere(action) => self.action(Site::East, action),
         }
     }
 
@@ -136,7 +136,7 @@ impl World<'_> {
             self.soon(ScheduledEvent::Kinds(process, epoch, Site::East));
         }
         if self.processes[process].election.is_some() {
-            self.soon(ScheduledEvent::Lead(process, epoch, Lead::Look));
+            self.soon(ScheduledEvent::Lead(process, epoch, Lead::SendRead));
         }
         self.schedule(self.now, ScheduledEvent::Step(process, epoch));
     }
@@ -147,7 +147,7 @@ impl World<'_> {
         }
         self.tell(|| format!("controller {process} is killed"));
         self.processes[process].end();
-        self.connections.retain(|_, connection| connection.asker.process != process);
+        self.connections.retain(|_, connection| connection.origin.process != process);
         let at = self.now + down;
         self.schedule(at, ScheduledEvent::Start(process));
     }
@@ -167,7 +167,7 @@ impl PlannedAction {
     pub(super) fn lasts(&self) -> Moment {
         match self {
             Self::Act(_) => 0,
-            Self::Elsewhere(deed) => deed.lasts(),
+            Self::Elsewhere(action) => action.lasts(),
             Self::Fault(fault) => match fault {
                 Fault::Crash { down, .. } => *down,
                 Fault::Freeze { lasts, .. }

@@ -12,7 +12,7 @@ use super::{ScheduledEvent, World};
 /// A step of one attempt to acquire or renew the Lease.
 pub(super) enum Lead {
     /// The controller sends the read.
-    Look,
+    SendRead,
     /// The read reaches an API server.
     Read,
     /// The response reaches the controller: the record and its resourceVersion.
@@ -27,7 +27,7 @@ pub(super) enum Lead {
 
 impl Lead {
     /// Whether the step happens in the controller, not in an API server.
-    pub(super) fn is_at_home(&self) -> bool {
+    pub(super) fn is_in_controller(&self) -> bool {
         !matches!(self, Self::Read | Self::Write { .. })
     }
 }
@@ -36,7 +36,7 @@ impl World<'_> {
     pub(super) fn lead(&mut self, process: usize, epoch: u64, lead: Lead) {
         let now = self.instant();
         let next = match lead {
-            Lead::Look => Lead::Read,
+            Lead::SendRead => Lead::Read,
             Lead::Read if self.is_lost() => Lead::Failed,
             Lead::Read => Lead::Seen(self.lease.0.clone(), self.lease.1),
             Lead::Seen(record, version) => {
@@ -78,13 +78,13 @@ impl World<'_> {
     }
 
     fn retry(&mut self, process: usize, epoch: u64) {
-        let at = self.now + self.chance.random_range(RETRY * 9 / 10..RETRY * 11 / 10);
-        self.schedule(at, ScheduledEvent::Lead(process, epoch, Lead::Look));
+        let at = self.now + self.rng.random_range(RETRY * 9 / 10..RETRY * 11 / 10);
+        self.schedule(at, ScheduledEvent::Lead(process, epoch, Lead::SendRead));
     }
 
     fn is_lost(&mut self) -> bool {
         let is_lossy =
             self.clusters.hub.trouble.lost_requests.max(self.clusters.hub.trouble.lost_answers) > self.now;
-        self.clusters.hub.trouble.outage > self.now || is_lossy && self.chance.random_bool(0.3)
+        self.clusters.hub.trouble.outage > self.now || is_lossy && self.rng.random_bool(0.3)
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, rc::Rc, time::Duration};
 
 use bellwether_engine::{FeedId, GroupKind, NamespacedName};
-use bellwether_wire::{Action, ApiError, list_watch_policy::Ended, read_error::ReadError};
+use bellwether_wire::{Action, ApiError, list_watch_policy::ListWatchEnd, read_error::ReadError};
 use http::StatusCode;
 use rand::Rng as _;
 
@@ -12,7 +12,7 @@ use crate::{object::Object, plan::Moment, site::Site};
 use super::{ScheduledEvent, World, clusters::ClusterState};
 
 /// A watch that lasts this long resets the back-off, in milliseconds.
-const ALIVE: Moment = 10_000;
+const STABLE_AFTER: Moment = 10_000;
 
 /// Interval of bookmarks on a watch, in milliseconds.
 const BOOKMARKS_EVERY: Moment = 60_000;
@@ -80,7 +80,7 @@ impl Input {
 
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(super) struct Connection {
-    pub(super) asker: RequestOrigin,
+    pub(super) origin: RequestOrigin,
     site: Site,
     kind: GroupKind,
     /// The revision up to which events were sent.
@@ -108,32 +108,32 @@ impl World<'_> {
             self.queue_events(process, id, None);
             let it = &mut self.processes[process];
             let Some(feed) = it.feeds.get(&id).filter(|feed| !feed.busy) else { return };
-            let found = it.find(feed.site, feed.follower.kind());
+            let found = it.find(feed.site, feed.reflector.kind());
             let Some(feed) = it.feeds.get_mut(&id) else { return };
-            let next = feed.follower.next();
+            let next = feed.reflector.next();
             if next == Action::Discover {
-                if feed.follower.discovered(&found, now) {
+                if feed.reflector.discovered(&found, now) {
                     continue;
                 }
                 return self.queue_events(process, id, None);
             }
             feed.busy = true;
             feed.ticket += 1;
-            let asker = RequestOrigin { process, epoch: it.epoch, feed: id, ticket: feed.ticket };
+            let origin = RequestOrigin { process, epoch: it.epoch, feed: id, ticket: feed.ticket };
             return match next {
-                Action::List { rest, .. } => {
-                    self.soon(ScheduledEvent::Ask(asker, ReadRequest::List { rest }));
+                Action::List { continue_token: rest, .. } => {
+                    self.soon(ScheduledEvent::Ask(origin, ReadRequest::List { rest }));
                 }
-                Action::Watch { since, .. } => {
+                Action::Watch { resource_version: since, .. } => {
                     let since = since.as_str().parse().unwrap_or_default();
-                    self.soon(ScheduledEvent::Ask(asker, ReadRequest::Watch { since }));
+                    self.soon(ScheduledEvent::Ask(origin, ReadRequest::Watch { since }));
                 }
                 Action::Sleep(pause) => {
                     let at = self.now + u64::try_from(pause.as_millis()).unwrap_or_default();
-                    self.schedule(at, ScheduledEvent::Hear(asker, Input::SleepEnded));
+                    self.schedule(at, ScheduledEvent::Deliver(origin, Input::SleepEnded));
                 }
                 Action::Rediscover | Action::Discover => {
-                    self.soon(ScheduledEvent::Hear(asker, Input::Rediscovered));
+                    self.soon(ScheduledEvent::Deliver(origin, Input::Rediscovered));
                 }
             };
         }
@@ -142,9 +142,9 @@ impl World<'_> {
     /// Moves events of a reflector to the inbox. After the last of them, the engine knows `revision`.
     fn queue_events(&mut self, process: usize, id: FeedId, revision: Option<u64>) {
         let it = &mut self.processes[process];
-        let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.follower.has_events()) else { return };
-        while let Some(event) = feed.follower.take() {
-            let known = revision.filter(|_| !feed.follower.has_events());
+        let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.reflector.has_events()) else { return };
+        while let Some(event) = feed.reflector.take() {
+            let known = revision.filter(|_| !feed.reflector.has_events());
             it.inbox.push_back((id, event, known));
         }
         if !it.steps {
@@ -155,23 +155,25 @@ impl World<'_> {
     }
 
     /// An API server handles a list or watch request.
-    pub(super) fn ask(&mut self, asker: RequestOrigin, request: ReadRequest) {
-        let it = &self.processes[asker.process];
-        let Some(feed) = it.feeds.get(&asker.feed).filter(|feed| feed.ticket == asker.ticket) else { return };
-        if it.epoch != asker.epoch {
+    pub(super) fn ask(&mut self, origin: RequestOrigin, request: ReadRequest) {
+        let it = &self.processes[origin.process];
+        let Some(feed) = it.feeds.get(&origin.feed).filter(|feed| feed.ticket == origin.ticket) else {
+            return;
+        };
+        if it.epoch != origin.epoch {
             return;
         }
-        let (site, kind) = (feed.site, feed.follower.kind().clone());
+        let (site, kind) = (feed.site, feed.reflector.kind().clone());
         let input = match (self.read_error(site, &kind), request) {
             (Some(trouble), ReadRequest::List { .. }) => Input::Page(Err(trouble)),
             (Some(trouble), ReadRequest::Watch { .. }) => Input::Opened(Err(trouble)),
             (None, ReadRequest::List { rest }) => Input::Page(self.list(site, &kind, rest.as_deref())),
-            (None, ReadRequest::Watch { since }) => self.open(asker, (site, kind.clone()), since),
+            (None, ReadRequest::Watch { since }) => self.open(origin, (site, kind.clone()), since),
         };
         self.tell(|| {
-            format!("controller {} requests {kind} from {site:?}: {}", asker.process, input.summary())
+            format!("controller {} requests {kind} from {site:?}: {}", origin.process, input.summary())
         });
-        self.soon(ScheduledEvent::Hear(asker, input));
+        self.soon(ScheduledEvent::Deliver(origin, input));
     }
 
     /// The error response that faults cause, if any.
@@ -180,11 +182,11 @@ impl World<'_> {
         if trouble.outage > self.now {
             return Some(ReadError::unavailable("connection refused"));
         }
-        if trouble.lost_requests > self.now && self.chance.random_bool(0.3) {
+        if trouble.lost_requests > self.now && self.rng.random_bool(0.3) {
             return Some(ReadError::unavailable("no answer"));
         }
         let (code, until) = trouble.errors;
-        if until > self.now && self.chance.random_bool(0.6) {
+        if until > self.now && self.rng.random_bool(0.6) {
             let wait = (code == 429).then_some(Duration::from_secs(1));
             let error = ApiError::new(StatusCode::from_u16(code).unwrap_or_default(), "", "not now");
             return Some(ApiError { retry_after: wait, ..error }.into());
@@ -205,7 +207,7 @@ impl World<'_> {
         rest: Option<&str>,
     ) -> Result<(Vec<u8>, u64), ReadError> {
         let ClusterState { store, behind, .. } = &self.clusters[site];
-        let lags = *behind < store.revision && self.chance.random();
+        let lags = *behind < store.revision && self.rng.random();
         let (version, from) = match rest.and_then(|rest| rest.split_once(':')) {
             Some((version, from)) => (version.parse().unwrap_or_default(), from.parse().unwrap_or_default()),
             None => (if lags { *behind } else { store.revision }, 0_usize),
@@ -218,7 +220,7 @@ impl World<'_> {
         } else {
             store.at(kind, version)
         };
-        let most = if self.chance.random_bool(0.2) { self.chance.random_range(1..3) } else { 500 };
+        let most = if self.rng.random_bool(0.2) { self.rng.random_range(1..3) } else { 500 };
         let mut body = format!(r#"{{"metadata":{{"resourceVersion":"{version}""#).into_bytes();
         if from + most < all.len() {
             body.extend_from_slice(format!(r#","continue":"{version}:{}""#, from + most).as_bytes());
@@ -234,22 +236,22 @@ impl World<'_> {
         Ok((body, version))
     }
 
-    fn open(&mut self, asker: RequestOrigin, (site, kind): (Site, GroupKind), since: u64) -> Input {
+    fn open(&mut self, origin: RequestOrigin, (site, kind): (Site, GroupKind), since: u64) -> Input {
         let ClusterState { store, behind, .. } = &self.clusters[site];
         let (compacted, is_behind) = (store.compacted, *behind < store.revision);
-        if since < compacted && self.chance.random() {
+        if since < compacted && self.rng.random() {
             return Input::Opened(Err(ReadError::Expired));
         }
         self.number += 1;
         let connection = Connection {
-            asker,
+            origin,
             site,
             kind,
             sent: since,
-            behind: is_behind && self.chance.random(),
+            behind: is_behind && self.rng.random(),
             last: self.now,
             begun: self.now,
-            over: self.now + self.chance.random_range(300_000..600_000),
+            over: self.now + self.rng.random_range(300_000..600_000),
             open: false,
             silent: false,
             speaks: false,
@@ -259,12 +261,12 @@ impl World<'_> {
     }
 
     /// A controller gets an input for one of its reflectors.
-    pub(super) fn hear(&mut self, asker: RequestOrigin, input: Input) {
-        let RequestOrigin { process, feed: id, ticket, .. } = asker;
+    pub(super) fn deliver(&mut self, origin: RequestOrigin, input: Input) {
+        let RequestOrigin { process, feed: id, ticket, .. } = origin;
         let now = self.clock(process);
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.ticket == ticket) else { return };
-        let (site, kind) = (feed.site, feed.follower.kind().clone());
+        let (site, kind) = (feed.site, feed.reflector.kind().clone());
         if !matches!(input, Input::Bookmark(..) | Input::SleepEnded) {
             self.tell(|| format!("controller {process} gets {kind} from {site:?}: {}", input.summary()));
         }
@@ -276,16 +278,16 @@ impl World<'_> {
                 feed.busy = false;
                 let version = answer.as_ref().map_or(0, |(_, version)| *version);
                 let page = answer.as_ref().map(|(page, _)| page.as_slice()).map_err(ReadError::clone);
-                feed.follower.page(page, now);
-                let is_whole = !matches!(feed.follower.next(), Action::List { rest: Some(_), .. });
+                feed.reflector.page(page, now);
+                let is_whole = !matches!(feed.reflector.next(), Action::List { continue_token: Some(_), .. });
                 known = Some(version).filter(|_| is_whole && version > 0);
                 None
             }
-            Input::Opened(Ok(connection)) if feed.follower.opened() => {
+            Input::Opened(Ok(connection)) if feed.reflector.opened() => {
                 // The kind may be served differently since the last discovery.
                 let found = it.find(site, &kind);
                 let Some(feed) = it.feeds.get_mut(&id) else { return };
-                if !feed.follower.discovered(&found, now) {
+                if !feed.reflector.discovered(&found, now) {
                     return self.watch_opened(connection);
                 }
                 feed.busy = false;
@@ -299,7 +301,7 @@ impl World<'_> {
                 line.extend_from_slice(object.text());
                 line.push(b'}');
                 known = Some(object.version());
-                feed.follower.line(&line, now).err().map(|trouble| (Some(connection), false, Some(trouble)))
+                feed.reflector.line(&line, now).err().map(|trouble| (Some(connection), false, Some(trouble)))
             }
             Input::Bookmark(connection, version) => {
                 if let Some(open) = self.connections.get_mut(&connection) {
@@ -308,12 +310,12 @@ impl World<'_> {
                 let line = format!(
                     r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{version}"}}}}}}"#
                 );
-                let told = feed.follower.line(line.as_bytes(), now);
+                let told = feed.reflector.line(line.as_bytes(), now);
                 told.err().map(|trouble| (Some(connection), false, Some(trouble)))
             }
             Input::Failed(connection, code) => {
                 let line = format!(r#"{{"type":"ERROR","object":{{"kind":"Status","code":{code}}}}}"#);
-                let told = feed.follower.line(line.as_bytes(), now);
+                let told = feed.reflector.line(line.as_bytes(), now);
                 told.err().map(|trouble| (Some(connection), false, Some(trouble)))
             }
             Input::Closed(connection, trouble) | Input::TimedOut(connection, trouble) => {
@@ -321,7 +323,7 @@ impl World<'_> {
             }
             Input::SleepEnded => {
                 feed.busy = false;
-                feed.follower.slept();
+                feed.reflector.slept();
                 None
             }
             Input::Rediscovered => {
@@ -330,17 +332,17 @@ impl World<'_> {
                 it.kinds.insert(site, Rc::new(kinds.clone()));
                 let found = it.find(site, &kind);
                 if let Some(feed) = it.feeds.get_mut(&id) {
-                    feed.follower.discovered(&found, now);
+                    feed.reflector.discovered(&found, now);
                 }
                 None
             }
         };
-        if let Some((connection, lived, trouble)) = ended {
+        if let Some((connection, lasted, trouble)) = ended {
             let closed = connection.and_then(|connection| self.connections.remove(&connection));
-            let lived = lived || closed.is_some_and(|closed| self.now - closed.begun >= ALIVE);
+            let lasted = lasted || closed.is_some_and(|closed| self.now - closed.begun >= STABLE_AFTER);
             if let Some(feed) = self.processes[process].feeds.get_mut(&id) {
                 feed.busy = false;
-                feed.follower.ended(Ended { lived, trouble }, now);
+                feed.reflector.ended(ListWatchEnd { lasted, error: trouble }, now);
             }
         }
         self.queue_events(process, id, known);
@@ -353,8 +355,8 @@ impl World<'_> {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         connection.open = true;
         connection.last = now;
-        let (asker, over) = (connection.asker, connection.over);
-        self.schedule(over, ScheduledEvent::Hear(asker, Input::TimedOut(number, None)));
+        let (origin, over) = (connection.origin, connection.over);
+        self.schedule(over, ScheduledEvent::Deliver(origin, Input::TimedOut(number, None)));
         self.schedule(now + BOOKMARKS_EVERY, ScheduledEvent::Bookmark(number));
         self.pump(number);
     }
@@ -371,8 +373,8 @@ impl World<'_> {
         if known >= connection.sent {
             connection.sent = known;
             connection.last = now.max(connection.last);
-            let (asker, at) = (connection.asker, connection.last);
-            self.schedule(at, ScheduledEvent::Hear(asker, Input::Bookmark(number, known)));
+            let (origin, at) = (connection.origin, connection.last);
+            self.schedule(at, ScheduledEvent::Deliver(origin, Input::Bookmark(number, known)));
         }
         self.schedule(now + BOOKMARKS_EVERY, ScheduledEvent::Bookmark(number));
     }
@@ -416,15 +418,15 @@ impl World<'_> {
             }
         }
         connection.last = connection.last.max(self.now + delay);
-        let (asker, at) = (connection.asker, connection.last);
+        let (origin, at) = (connection.origin, connection.last);
         for input in inputs {
-            self.schedule(at, ScheduledEvent::Hear(asker, input));
+            self.schedule(at, ScheduledEvent::Deliver(origin, input));
         }
     }
 
     /// Closes the watch of a feed, from the client.
     pub(super) fn close(&mut self, process: usize, feed: FeedId) {
-        self.connections.retain(|_, it| it.asker.process != process || it.asker.feed != feed);
+        self.connections.retain(|_, it| it.origin.process != process || it.origin.feed != feed);
     }
 
     /// Closes the watches of a kind in a cluster, or all. Sent events still arrive. `torn`: within a line.
@@ -435,11 +437,11 @@ impl World<'_> {
         let mut ends = Vec::new();
         for (number, connection) in self.connections.iter_mut().filter(|(_, it)| concerns(it) && !it.silent) {
             connection.silent = true;
-            ends.push((connection.last, connection.asker, *number));
+            ends.push((connection.last, connection.origin, *number));
         }
-        for (at, asker, number) in ends {
+        for (at, origin, number) in ends {
             let trouble = torn.then(|| ReadError::unavailable("a watch ended within a line"));
-            self.schedule(at, ScheduledEvent::Hear(asker, Input::Closed(number, trouble)));
+            self.schedule(at, ScheduledEvent::Deliver(origin, Input::Closed(number, trouble)));
         }
     }
 
@@ -451,11 +453,11 @@ impl World<'_> {
         {
             connection.silent = true;
             let end = if connection.speaks { self.now + SILENCE } else { connection.over + SLACK };
-            ends.push((end, connection.asker, *number));
+            ends.push((end, connection.origin, *number));
         }
-        for (end, asker, number) in ends {
+        for (end, origin, number) in ends {
             let trouble = ReadError::unavailable("the connection has fallen silent");
-            self.schedule(end, ScheduledEvent::Hear(asker, Input::TimedOut(number, Some(trouble))));
+            self.schedule(end, ScheduledEvent::Deliver(origin, Input::TimedOut(number, Some(trouble))));
         }
     }
 
@@ -463,7 +465,7 @@ impl World<'_> {
     pub(super) fn kinds_changed(&mut self, site: Site) {
         for process in 0..self.processes.len() {
             let epoch = self.processes[process].epoch;
-            let at = self.now + self.chance.random_range(50..1_500);
+            let at = self.now + self.rng.random_range(50..1_500);
             self.schedule(at, ScheduledEvent::Kinds(process, epoch, site));
         }
     }
@@ -473,7 +475,7 @@ impl World<'_> {
         let outage = self.clusters[site].trouble.outage;
         if outage > self.now {
             let epoch = self.processes[process].epoch;
-            let at = outage + self.chance.random_range(0..500);
+            let at = outage + self.rng.random_range(0..500);
             return self.schedule(at, ScheduledEvent::Kinds(process, epoch, site));
         }
         let now = self.clock(process);
@@ -485,13 +487,13 @@ impl World<'_> {
             let watches = self
                 .connections
                 .values()
-                .any(|it| it.asker.process == process && it.asker.feed == id && it.open);
+                .any(|it| it.origin.process == process && it.origin.feed == id && it.open);
             let it = &mut self.processes[process];
-            let Some(found) = it.feeds.get(&id).map(|feed| it.find(site, feed.follower.kind())) else {
+            let Some(found) = it.feeds.get(&id).map(|feed| it.find(site, feed.reflector.kind())) else {
                 continue;
             };
             let Some(feed) = it.feeds.get_mut(&id) else { continue };
-            if watches && feed.follower.discovered(&found, now) {
+            if watches && feed.reflector.discovered(&found, now) {
                 feed.busy = false;
                 self.close(process, id);
             }

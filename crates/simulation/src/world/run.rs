@@ -14,7 +14,7 @@ use crate::{
 use super::{Tally, World};
 
 /// Milliseconds after the last fault within which the state must be correct.
-const PATIENCE: Moment = 25 * 60 * 1000;
+const SETTLE_TIMEOUT: Moment = 25 * 60 * 1000;
 
 /// Milliseconds without a write after which a correct state counts as final.
 const REST: Moment = 4_000;
@@ -57,12 +57,12 @@ impl World<'_> {
             if !event.is_background() {
                 self.foreground -= 1;
             }
-            self.tally.happenings += 1;
-            if self.tally.happenings > MAX_EVENTS as u64 {
+            self.tally.events += 1;
+            if self.tally.events > MAX_EVENTS as u64 {
                 return Err(Violation::new(format!("the run has more than {MAX_EVENTS} events")));
             }
-            self.happen(number, event)?;
-            if let Some(violation) = self.wrong.take() {
+            self.handle(number, event)?;
+            if let Some(violation) = self.violation.take() {
                 return Err(violation);
             }
             for site in Site::ALL {
@@ -72,7 +72,7 @@ impl World<'_> {
             if rest_until.is_some() {
                 continue;
             }
-            let is_late = self.now > self.begun_anew.as_ref().map_or(calm, |(at, _)| *at) + PATIENCE;
+            let is_late = self.now > self.begun_anew.as_ref().map_or(calm, |(at, _)| *at) + SETTLE_TIMEOUT;
             if !self.is_quiet() {
                 if is_late {
                     return Err(last);
@@ -104,7 +104,7 @@ impl World<'_> {
             process.driver.next().is_some_and(|next| self.moment(process.name, next) <= self.now + LONG_REST)
         };
         let is_long = self.plan.encore && !self.processes.iter().any(has_timer);
-        if is_long && self.chance.random_bool(0.2) { LONG_REST } else { REST }
+        if is_long && self.rng.random_bool(0.2) { LONG_REST } else { REST }
     }
 
     /// Restarts all controllers if the plan says so, at most once. Returns whether it did. Not with pending
@@ -113,19 +113,23 @@ impl World<'_> {
         let is_clear = |process: &Process| {
             let next = process.driver.next();
             process.skew == self.processes[0].skew
-                && next.is_none_or(|next| self.moment(process.name, next) > self.now + PATIENCE)
+                && next.is_none_or(|next| self.moment(process.name, next) > self.now + SETTLE_TIMEOUT)
         };
         if self.begun_anew.is_some()
             || !self.plan.encore
             || !self.processes.iter().all(is_clear)
             || ["Application", "Rollup"].into_iter().any(|own| {
-                self.clusters.hub.store.of_kind(&GroupKind::own(own)).any(|object| object.is_deleting())
+                self.clusters
+                    .hub
+                    .store
+                    .of_kind(&GroupKind::bellwether(own))
+                    .any(|object| object.is_deleting())
             })
         {
             return false;
         }
         let Some(leader) = self.leader() else { return false };
-        self.begun_anew = Some((self.now, self.processes[leader].driver.census()));
+        self.begun_anew = Some((self.now, self.processes[leader].driver.stats()));
         self.tell(|| "restart all controllers".to_owned());
         for process in 0..self.processes.len() {
             self.crash(process, 0);
@@ -152,7 +156,8 @@ impl World<'_> {
     /// Checks that the number of writes is in proportion to the changes of others and the faults.
     fn check_write_count(&self) -> Result<(), Violation> {
         let faults =
-            self.plan.deeds.iter().filter(|(_, deed)| matches!(deed, PlannedAction::Fault(_))).count() as u64;
+            self.plan.actions.iter().filter(|(_, action)| matches!(action, PlannedAction::Fault(_))).count()
+                as u64;
         let (writes, others) = (self.tally.writes, self.clusters.hub.store.revision - self.tally.writes);
         must!(
             writes <= MAX_WRITES_PER_CAUSE * (others + faults),
@@ -183,7 +188,7 @@ impl World<'_> {
             )?;
         }
         if let (Some((_, before)), Some(leader)) = (&self.begun_anew, leader) {
-            final_checks::keeps_as_much(before, &self.processes[leader].driver.census())?;
+            final_checks::keeps_as_much(before, &self.processes[leader].driver.stats())?;
         }
         Ok(())
     }

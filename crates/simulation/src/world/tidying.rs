@@ -41,7 +41,7 @@ impl World<'_> {
                 self.clusters.hub.store.remove(&pod.kind, &pod.name);
             } else if pod.value.get("status").is_none_or(serde_json::Value::is_null) {
                 let mut value = pod.value.clone();
-                let ready = if self.chance.random() { "True" } else { "False" };
+                let ready = if self.rng.random() { "True" } else { "False" };
                 value["status"] =
                     json!({"phase": "Running", "conditions": [{"type": "Ready", "status": ready}]});
                 self.clusters.hub.store.put(value);

@@ -1,7 +1,7 @@
 //! Writes: requests of controllers, their effects in the store, and the responses.
 
-use bellwether_engine::{Change, GroupKind, Outcome, Part, Slot};
-use bellwether_wire::{Attempt, Discovered, Done};
+use bellwether_engine::{GroupKind, Outcome, Part, Slot, Write};
+use bellwether_wire::{Attempt, Discovered, WriteResult};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
 use jiff::{SignedDuration, Timestamp};
 use rand::Rng as _;
@@ -29,7 +29,7 @@ pub(super) struct InFlightWrite {
     process: usize,
     epoch: u64,
     slot: Slot,
-    change: Change,
+    change: Write,
     attempt: Attempt,
     /// When the controller gives up waiting for the response.
     deadline: Moment,
@@ -88,13 +88,13 @@ impl World<'_> {
         &mut self,
         process: usize,
         slot: Slot,
-        change: Change,
+        change: Write,
         within: Moment,
     ) -> Result<bool, Violation> {
         self.tell(|| {
             format!("controller {process} writes {:?} of {}: {}", slot.part, slot.object, summary(&change))
         });
-        if self.was_right && !matches!(change, Change::Create { dry_run: true, .. }) {
+        if self.was_right && !matches!(change, Write::Create { dry_run: true, .. }) {
             let (part, object) = (&slot.part, &slot.object);
             return Err(Violation::new(format!(
                 "{part:?} of {object} is written although the state was correct"
@@ -106,18 +106,18 @@ impl World<'_> {
             let failed = Outcome::Failed("its kind is not served".into()).into();
             return Ok(self.finish(process, slot, change, failed));
         };
-        let groups = ["Application", "Rollup"].map(GroupKind::own);
+        let groups = ["Application", "Rollup"].map(GroupKind::bellwether);
         let is_status = slot.part == Part::Status && groups.contains(&slot.object.kind);
         // During a relist of the object's own kind, or after a list broke off, `View` does not say what the
         // engine knows.
         let is_unclear = |feed: &Feed| {
-            let is_own = *feed.follower.kind() == slot.object.kind;
-            feed.view.telling && (is_own || feed.view.unreadable.is_some())
+            let is_bellwether = *feed.reflector.kind() == slot.object.kind;
+            feed.view.telling && (is_bellwether || feed.view.unreadable.is_some())
         };
         let is_clear = !it.put_back && !it.feeds_of(Site::Hub).any(is_unclear);
         let expected = if is_status && is_clear {
             let views = it.views(&self.clusters.hub.store);
-            if let Change::Status { uid, version, patch, .. } = &change {
+            if let Write::Status { uid, resource_version: version, patch, .. } = &change {
                 let missing = MissingComponents {
                     store: &self.clusters.hub.store,
                     uid,
@@ -131,12 +131,12 @@ impl World<'_> {
             None
         };
         let reported = match &change {
-            Change::Status { uid, .. } => it.answers.of(uid),
-            Change::Owners { .. }
-            | Change::Create { .. }
-            | Change::Replace { .. }
-            | Change::Apply { .. }
-            | Change::Delete { .. } => ReportedStatuses::new(),
+            Write::Status { uid, .. } => it.answers.of(uid),
+            Write::OwnerReferences { .. }
+            | Write::Create { .. }
+            | Write::Replace { .. }
+            | Write::Apply { .. }
+            | Write::Delete { .. } => ReportedStatuses::new(),
         };
         let (knew, at, began) = (it.knew(), self.wall(process), Some(it.began).filter(|_| !it.put_back));
         let attempt = Attempt::new(served, slot.clone(), change.clone());
@@ -159,17 +159,21 @@ impl World<'_> {
     }
 
     fn send(&mut self, write: Box<InFlightWrite>) {
-        let is_lost = self.clusters.hub.trouble.lost_requests > self.now && self.chance.random_bool(0.5);
+        let is_lost = self.clusters.hub.trouble.lost_requests > self.now && self.rng.random_bool(0.5);
         let at = self.now + self.latency();
         if is_lost {
             let deadline = write.deadline;
-            self.schedule(deadline, ScheduledEvent::Fly(write, WriteStage::Lost));
+            self.schedule(deadline, ScheduledEvent::Write(write, WriteStage::Lost));
         } else {
-            self.schedule(at, ScheduledEvent::Fly(write, WriteStage::Out));
+            self.schedule(at, ScheduledEvent::Write(write, WriteStage::Out));
         }
     }
 
-    pub(super) fn fly(&mut self, write: Box<InFlightWrite>, stage: WriteStage) -> Result<(), Violation> {
+    pub(super) fn advance_write(
+        &mut self,
+        write: Box<InFlightWrite>,
+        stage: WriteStage,
+    ) -> Result<(), Violation> {
         if matches!(stage, WriteStage::Out) {
             return self.handle_request(write);
         }
@@ -179,7 +183,7 @@ impl World<'_> {
         }
         if process.frozen_until > self.now {
             let at = process.frozen_until;
-            self.schedule(at, ScheduledEvent::Fly(write, stage));
+            self.schedule(at, ScheduledEvent::Write(write, stage));
             return Ok(());
         }
         self.handle_response(write, stage)
@@ -205,7 +209,7 @@ impl World<'_> {
                     sent: write.sent,
                     expected: write.expected.as_ref(),
                     began: write.began,
-                    told: &write.reported,
+                    reported: &write.reported,
                 };
                 context.check(effect)?;
                 self.adopted.note(effect, &write.change);
@@ -216,13 +220,13 @@ impl World<'_> {
             response
         };
         let is_lost = self.clusters.hub.trouble.outage > self.now
-            || self.clusters.hub.trouble.lost_answers > self.now && self.chance.random_bool(0.5);
+            || self.clusters.hub.trouble.lost_answers > self.now && self.rng.random_bool(0.5);
         let at = self.now + self.latency();
         if is_lost || at > write.deadline {
             let deadline = write.deadline;
-            self.schedule(deadline, ScheduledEvent::Fly(write, WriteStage::Lost));
+            self.schedule(deadline, ScheduledEvent::Write(write, WriteStage::Lost));
         } else {
-            self.schedule(at, ScheduledEvent::Fly(write, WriteStage::Back(response)));
+            self.schedule(at, ScheduledEvent::Write(write, WriteStage::Back(response)));
         }
         Ok(())
     }
@@ -234,7 +238,7 @@ impl World<'_> {
             return Some(status(StatusCode::BAD_GATEWAY, ""));
         }
         let (code, until) = self.clusters.hub.trouble.errors;
-        if until > self.now && self.chance.random_bool(0.6) {
+        if until > self.now && self.rng.random_bool(0.6) {
             let mut response = status(StatusCode::from_u16(code).unwrap_or_default(), "");
             if code == 429 {
                 response.parts.headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -260,11 +264,11 @@ impl World<'_> {
     }
 
     /// Gives the outcome of a write to the engine. Returns false if the controller ends.
-    fn finish(&mut self, process: usize, slot: Slot, change: Change, done: Done) -> bool {
+    fn finish(&mut self, process: usize, slot: Slot, change: Write, done: WriteResult) -> bool {
         self.tell(|| {
             format!("controller {process} wrote {:?} of {}: {:?}", slot.part, slot.object, done.outcome)
         });
-        if let (Change::Delete { uid }, Outcome::Done(_)) = (&change, &done.outcome) {
+        if let (Write::Delete { uid }, Outcome::Written(_)) = (&change, &done.outcome) {
             self.processes[process].deleted.insert(uid.clone());
         }
         let now = self.clock(process);
@@ -275,9 +279,9 @@ impl World<'_> {
     }
 }
 
-fn summary(change: &Change) -> String {
+fn summary(change: &Write) -> String {
     match change {
-        Change::Status { version, patch, .. } => {
+        Write::Status { resource_version: version, patch, .. } => {
             let conditions = patch["conditions"].as_array().into_iter().flatten();
             let conditions = conditions.map(|it| format!("{}={}", text(&it["type"]), text(&it["status"])));
             let fields = patch.as_object().into_iter().flatten().filter(|(field, _)| *field != "conditions");
@@ -285,14 +289,14 @@ fn summary(change: &Change) -> String {
             let items: Vec<_> = conditions.chain(fields).collect();
             format!("based on {}: {}", version.as_str(), items.join(", "))
         }
-        Change::Owners { version, owners, .. } => {
+        Write::OwnerReferences { resource_version: version, owners, .. } => {
             let owners: Vec<_> = owners.iter().map(|owner| &*owner.uid).collect();
             format!("based on {}: owners {owners:?}", version.as_str())
         }
-        Change::Create { dry_run, .. } => format!("create{}", if *dry_run { " (dry run)" } else { "" }),
-        Change::Replace { version, .. } => format!("replace {}", version.as_str()),
-        Change::Apply { manager, status, .. } => format!("apply as {manager}: {status}"),
-        Change::Delete { uid } => format!("delete {uid}"),
+        Write::Create { dry_run, .. } => format!("create{}", if *dry_run { " (dry run)" } else { "" }),
+        Write::Replace { resource_version: version, .. } => format!("replace {}", version.as_str()),
+        Write::Apply { manager, status, .. } => format!("apply as {manager}: {status}"),
+        Write::Delete { uid } => format!("delete {uid}"),
     }
 }
 

@@ -35,18 +35,18 @@ fn a_history_that_is_written_and_read_is_unchanged() {
 #[case::no_json("{", "invalid history one.json: EOF while parsing an object at line 1 column 1")]
 #[case::unknown_fault(
     r#"{"shows": "", "plan": {"seed": 1, "processes": 1, "sweep": false, "encore": false,
-        "deeds": [[0, {"fault": {"flood": {}}}]]}}"#,
+        "actions": [[0, {"fault": {"flood": {}}}]]}}"#,
     "invalid history one.json: unknown variant `flood`, expected one of"
 )]
 #[case::unknown_controller(
     r#"{"shows": "", "plan": {"seed": 1, "processes": 1, "sweep": false, "encore": false,
-        "deeds": [[0, {"fault": {"freeze": {"process": 1, "lasts": 5}}}]]}}"#,
-    "invalid history one.json: plan.deeds[0] names controller 1 of 1, counted from 0"
+        "actions": [[0, {"fault": {"freeze": {"process": 1, "lasts": 5}}}]]}}"#,
+    "invalid history one.json: plan.actions[0] names controller 1 of 1, counted from 0"
 )]
 #[case::disorder(
     r#"{"shows": "", "plan": {"seed": 1, "processes": 1, "sweep": false, "encore": false,
-        "deeds": [[9, {"fault": "compact"}], [8, {"fault": "compact"}]]}}"#,
-    "invalid history one.json: plan.deeds[1] is at 8 ms, after one at 9 ms"
+        "actions": [[9, {"fault": "compact"}], [8, {"fault": "compact"}]]}}"#,
+    "invalid history one.json: plan.actions[1] is at 8 ms, after one at 9 ms"
 )]
 fn an_invalid_history_is_an_error(#[case] text: &str, #[case] message: &str) {
     let directory = tempdir().expect("a directory");

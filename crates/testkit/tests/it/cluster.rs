@@ -15,7 +15,7 @@ use kube::{
 };
 use serde_json::json;
 
-const SOON: Duration = bellwether_testkit::PATIENCE;
+const SOON: Duration = bellwether_testkit::TIMEOUT;
 
 fn config_map(name: &str, value: &str) -> Result<ConfigMap> {
     Ok(serde_json::from_value(json!({ "metadata": { "name": name }, "data": { "key": value } }))?)

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use bellwether_testkit::{Cluster, PATIENCE, eventually};
+use bellwether_testkit::{Cluster, TIMEOUT, eventually};
 use rstest::rstest;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -98,5 +98,5 @@ async fn nothing_is_left_behind(#[case] ending: &str, #[case] signal: Option<Sig
         kill_process(Pid::from_child(&victim.0), signal)?;
     }
     victim.0.wait()?;
-    eventually(PATIENCE, "nothing is left", async || Ok(!remains.any())).await
+    eventually(TIMEOUT, "nothing is left", async || Ok(!remains.any())).await
 }

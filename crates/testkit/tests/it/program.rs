@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use bellwether_testkit::{PATIENCE, Program, eventually};
+use bellwether_testkit::{Program, TIMEOUT, eventually};
 
 #[tokio::test]
 async fn a_program_is_stopped_paused_killed_and_started_again() -> Result<()> {
@@ -14,7 +14,7 @@ async fn a_program_is_stopped_paused_killed_and_started_again() -> Result<()> {
     let ticks = || program.log().lines().filter(|line| *line == "tick").count();
     let goes_on = async || {
         let before = ticks();
-        eventually(PATIENCE, "the program ticks", async || Ok(ticks() > before)).await
+        eventually(TIMEOUT, "the program ticks", async || Ok(ticks() > before)).await
     };
     assert!(!program.is_running());
     assert_eq!(program.pause().unwrap_err().to_string(), "sh is not running");
@@ -49,7 +49,7 @@ async fn a_program_is_stopped_paused_killed_and_started_again() -> Result<()> {
 async fn a_program_that_exits_is_not_running() -> Result<()> {
     let program = Program::new("/bin/true")?;
     program.start()?;
-    eventually(PATIENCE, "the program has ended", async || Ok(!program.is_running())).await?;
+    eventually(TIMEOUT, "the program has ended", async || Ok(!program.is_running())).await?;
     assert_eq!(program.resume().unwrap_err().to_string(), "true is not running");
     program.start()
 }

@@ -26,7 +26,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 /// Longer than any step of a passing test.
-const SOON: Duration = bellwether_testkit::PATIENCE;
+const SOON: Duration = bellwether_testkit::TIMEOUT;
 
 /// How long a test waits to be sure that nothing arrives.
 const SILENCE: Duration = Duration::from_secs(2);

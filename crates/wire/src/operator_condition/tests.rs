@@ -86,7 +86,7 @@ fn a_statement_beyond_the_limits_is_written_once(#[case] wanted: Statement) {
 
 fn known(conditions: Vec<(&'static str, Statement)>) -> GroupStatus {
     GroupStatus::Known(Box::new(StatusSummary {
-        kind: GroupKind::own("Rollup"),
+        kind: GroupKind::bellwether("Rollup"),
         name: NamespacedName::new("", "all"),
         healthy: true,
         state: State::Ready,
@@ -97,7 +97,7 @@ fn known(conditions: Vec<(&'static str, Statement)>) -> GroupStatus {
 }
 
 #[rstest]
-#[case::unknown(GroupStatus::Unknown(vec![(GroupKind::own("Rollup"), None)]), None)]
+#[case::unknown(GroupStatus::Unknown(vec![(GroupKind::bellwether("Rollup"), None)]), None)]
 #[case::not_found(
     GroupStatus::NotFound,
     Some(statement(

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use bellwether_testkit::{Cluster, FaultProxy, Requests, app_k8s_io, eventually, rule};
 use serde_json::{Value, json};
 
-use super::{Controller, PATIENCE, Story, application, condition, config, text};
+use super::{Controller, Story, TIMEOUT, application, condition, config, text};
 
 const WEB: &str = "applications.app.k8s.io/web";
 
@@ -49,7 +49,7 @@ rules: []
 /// The status, once it is so.
 async fn status(story: &Story, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
     let mut status = Value::Null;
-    eventually(PATIENCE, what, async || {
+    eventually(TIMEOUT, what, async || {
         status = story.get(WEB).await?["status"].take();
         Ok(is_so(&status))
     })
@@ -72,7 +72,7 @@ async fn from_the_definition_to_the_end() -> Result<()> {
     story.apply(&config("settings", "shop", None)).await?;
     let ours = || story.get("applications.bellwether.dev/web");
     let is_ready = |it: &Value| condition(&it["status"], "Ready")["status"] == "True";
-    eventually(PATIENCE, "ours is ready", async || Ok(is_ready(&ours().await?))).await?;
+    eventually(TIMEOUT, "ours is ready", async || Ok(is_ready(&ours().await?))).await?;
 
     cluster.install(&[app_k8s_io()?]).await?;
     story.apply(&web("")).await?;
@@ -156,7 +156,7 @@ async fn only_where_it_is_wanted_and_allowed() -> Result<()> {
     story.apply(&application("one", "shop", "")).await?;
     story.apply(&config("settings", "shop", None)).await?;
     let is_counted = async |name: &str| {
-        eventually(PATIENCE, &format!("{name} is counted"), async || {
+        eventually(TIMEOUT, &format!("{name} is counted"), async || {
             let ours = story.get(&format!("applications.bellwether.dev/{name}")).await?;
             Ok(ours["status"]["componentsReady"] == "1/1")
         })

@@ -35,7 +35,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use bellwether_testkit::{Cluster, Fault, FaultProxy, Injected, PATIENCE, Recorded, Requests, Verb, shared};
+use bellwether_testkit::{Cluster, Fault, FaultProxy, Injected, Recorded, Requests, TIMEOUT, Verb, shared};
 use serde_json::json;
 use tokio::sync::OnceCell;
 

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use bellwether_testkit::eventually;
 use serde_json::{Value, json};
 
-use super::{PATIENCE, Story, application, condition, config, text};
+use super::{Story, TIMEOUT, application, condition, config, text};
 
 /// A template whose Pods nobody schedules: the story says how they are.
 fn template(image: &str) -> Value {
@@ -26,7 +26,7 @@ async fn pods(story: &Story) -> Result<BTreeSet<String>> {
 /// The one Pod there is, if it is another than the one before.
 async fn next_pod(story: &Story, before: Option<&str>) -> Result<String> {
     let mut found = String::new();
-    eventually(PATIENCE, "there is one other Pod", async || {
+    eventually(TIMEOUT, "there is one other Pod", async || {
         let pods = pods(story).await?;
         found = pods.first().cloned().unwrap_or_default();
         Ok(pods.len() == 1 && Some(found.as_str()) != before)
@@ -92,10 +92,10 @@ async fn from_beginning_to_end() -> Result<()> {
     let uid = async || anyhow::Ok(text(&story.get(&format!("pod/{third}")).await?["metadata"]["uid"]));
     let mut last = uid().await?;
     story.kubectl(&format!("delete pod {third} --grace-period=0 --force")).await?;
-    eventually(PATIENCE, "it is made again", async || Ok(uid().await? != last)).await?;
+    eventually(TIMEOUT, "it is made again", async || Ok(uid().await? != last)).await?;
     last = uid().await?;
     story.report(&format!("pod/{third}"), json!({ "phase": "Succeeded" })).await?;
-    eventually(PATIENCE, "it is made once more", async || Ok(uid().await? != last)).await?;
+    eventually(TIMEOUT, "it is made once more", async || Ok(uid().await? != last)).await?;
 
     // No health check any more, and no Pod.
     story.patch("application/shop", json!({ "spec": { "healthCheck": null } })).await?;

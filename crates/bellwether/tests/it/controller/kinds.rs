@@ -6,7 +6,7 @@ use anyhow::Result;
 use bellwether_testkit::{Cluster, FaultProxy, eventually, rule};
 use serde_json::{Value, json};
 
-use super::{Controller, PATIENCE, Story, application, condition, config, text, widgets};
+use super::{Controller, Story, TIMEOUT, application, condition, config, text, widgets};
 
 fn widget(group: &str) -> String {
     format!("apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: one, labels: {{app: shop}}}}\n")
@@ -116,9 +116,9 @@ async fn rights_for_one_kind() -> Result<()> {
     // Taken away again, which an API server notices when a watch begins: the last that was known is said.
     grant.revoke().await?;
     let mut cut: Option<Instant> = None;
-    eventually(PATIENCE, "the right is gone", async || {
+    eventually(TIMEOUT, "the right is gone", async || {
         // What follows from it takes some seconds, and must not be cut off as well.
-        if cut.is_none_or(|cut| cut.elapsed() > PATIENCE / 4) {
+        if cut.is_none_or(|cut| cut.elapsed() > TIMEOUT / 4) {
             proxy.cut_all().await;
             cut = Some(Instant::now());
         }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use bellwether_testkit::{Cluster, eventually};
 
-use super::{Controller, PATIENCE, Story, application, config};
+use super::{Controller, Story, TIMEOUT, application, config};
 
 async fn leads(controller: &Controller) -> Result<bool> {
     Ok(controller.metric("bellwether_leader").await? == 1)
@@ -16,13 +16,13 @@ async fn the_standby_takes_over() -> Result<()> {
     cluster.install(&bellwether_api::crds()).await?;
     let story = Story::within(&cluster, "leading").await?;
     let first = Controller::start(cluster.admin(), &[]).await?;
-    eventually(PATIENCE, "the first leads", async || leads(&first).await).await?;
+    eventually(TIMEOUT, "the first leads", async || leads(&first).await).await?;
     let second = Controller::start(cluster.admin(), &[]).await?;
     assert!(!leads(&second).await?);
     story.apply(&application("shop", "shop", "")).await?;
     story.ready_is("shop", "NoComponents").await?;
     // Three kinds of our own, that of app.k8s.io, and that of the components.
-    eventually(PATIENCE, "the second knows it too", async || {
+    eventually(TIMEOUT, "the second knows it too", async || {
         Ok(second.metric("bellwether_kinds_watched").await? == 5)
     })
     .await?;
@@ -46,14 +46,14 @@ async fn the_standby_takes_over() -> Result<()> {
     // Asked to stop, the first releases the Lease.
     let ended = first.program.stop().await?;
     assert!(ended.success() && first.program.log().contains("released lease"), "{}", first.program.log());
-    eventually(PATIENCE, "the second leads", async || leads(&second).await).await?;
+    eventually(TIMEOUT, "the second leads", async || leads(&second).await).await?;
     story.apply(&config("mine", "shop", Some("shop"))).await?;
     story.ready_is("shop", "ComponentsReady").await?;
 
     // Killed, it is followed by the next one when the lease has run out.
     let third = Controller::start(cluster.admin(), &[]).await?;
     second.program.kill();
-    eventually(PATIENCE, "the third leads", async || leads(&third).await).await?;
+    eventually(TIMEOUT, "the third leads", async || leads(&third).await).await?;
     story.kubectl("delete configmap mine").await?;
     story.ready_is("shop", "NoComponents").await?;
     Ok(())

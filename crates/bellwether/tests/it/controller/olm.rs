@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
-    Controller, PATIENCE, Story, condition, operator_condition, operator_conditions, rollup, text, widgets,
+    Controller, Story, TIMEOUT, condition, operator_condition, operator_conditions, rollup, text, widgets,
 };
 
 /// As OLM calls what it asks.
@@ -132,7 +132,7 @@ impl Operator {
     /// What the Rollup says of Upgradeable, once it is so.
     async fn of_rollup(&self, upgradeable: &str) -> Result<Value> {
         let mut said = Value::Null;
-        eventually(PATIENCE, "the Rollup says so", async || {
+        eventually(TIMEOUT, "the Rollup says so", async || {
             said = condition(&self.story.get("rollup/all").await?["status"], "Upgradeable");
             Ok(said["status"] == upgradeable)
         })
@@ -143,7 +143,7 @@ impl Operator {
     /// Waits until OLM is told so, and gives back the whole condition.
     async fn olm_is_told(&self, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut spec = Value::Null;
-        eventually(PATIENCE, "OLM is told", async || {
+        eventually(TIMEOUT, "OLM is told", async || {
             spec = self.story.get(&format!("{RESOURCE}/{NAME}")).await?["spec"].take();
             Ok(is_so(&condition(&spec, "Upgradeable")))
         })
@@ -188,7 +188,7 @@ async fn what_goes_wrong_is_told_and_tried_on() -> Result<()> {
     let operator = Operator::begin("olm-faults").await?;
     let controller = operator.controller(&operator.proxy, false).await?;
     let told =
-        async |words: &str| eventually(PATIENCE, words, async || Ok(times(&controller, words) == 1)).await;
+        async |words: &str| eventually(TIMEOUT, words, async || Ok(times(&controller, words) == 1)).await;
     // No right, then no object: OLM is late.
     told("Grant Bellwether the verbs get and patch on operatorconditions").await?;
     let grant = operator.grant().await?;
@@ -207,7 +207,7 @@ async fn what_goes_wrong_is_told_and_tried_on() -> Result<()> {
     let conflict = Requests::of(Verb::Patch, RESOURCE).times(2);
     let conflicts = operator.proxy.inject(conflict, refusal(StatusCode::CONFLICT));
     let controller = operator.controller(&operator.proxy, false).await?;
-    eventually(PATIENCE, "it has looked", async || Ok(asked(&operator.proxy).0 == 1)).await?;
+    eventually(TIMEOUT, "it has looked", async || Ok(asked(&operator.proxy).0 == 1)).await?;
     sleep(Duration::from_secs(2)).await;
     assert_eq!(asked(&operator.proxy), (1, 0));
 
@@ -288,7 +288,7 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
 
     // Whoever becomes leader looks once, and goes on.
     first.program.stop().await?;
-    eventually(PATIENCE, "the second has looked", async || Ok(asked(&second_proxy).0 == 1)).await?;
+    eventually(TIMEOUT, "the second has looked", async || Ok(asked(&second_proxy).0 == 1)).await?;
     sleep(Duration::from_secs(1)).await;
     assert_eq!(asked(&second_proxy), (1, 0));
     operator.report(&[operator_condition("Upgradeable", "False")]).await?;

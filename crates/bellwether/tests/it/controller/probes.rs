@@ -5,7 +5,7 @@ use bellwether_testkit::{Cluster, Fault, FaultProxy, Requests, Verb, eventually,
 use serde_json::{Value, json};
 
 use super::{
-    Controller, PATIENCE, Story, application, condition, config, operator_conditions, rollup,
+    Controller, Story, TIMEOUT, application, condition, config, operator_conditions, rollup,
     shared_controller, widgets,
 };
 
@@ -89,7 +89,7 @@ async fn a_rollup_is_probed_and_may_speak_for_all() -> Result<()> {
     assert_eq!((&said["healthy"], &said["state"]), (&json!(true), &json!("Ready")));
     speaks.probed("/readyz", 200, |_| true).await?;
     let mut status = Value::Null;
-    eventually(PATIENCE, "it is written", async || {
+    eventually(TIMEOUT, "it is written", async || {
         status = story.get("rollup/all").await?["status"].take();
         Ok(status["health"] == "Healthy")
     })

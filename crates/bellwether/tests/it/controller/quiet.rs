@@ -53,7 +53,7 @@ async fn nothing_is_written_for_nothing() -> Result<()> {
         story.patch("configmap/mine", json!({ "data": { "number": number.to_string() } })).await?;
     }
     // All of it has been seen, and some time has passed in which something could have been written.
-    bellwether_testkit::eventually(super::PATIENCE, "all of it is seen", async || {
+    bellwether_testkit::eventually(super::TIMEOUT, "all of it is seen", async || {
         Ok(controller.metric("bellwether_objects_decoded_total").await? >= events + 15)
     })
     .await?;

@@ -5,7 +5,7 @@ use bellwether_testkit::{Cluster, Kubectl, eventually};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Controller, PATIENCE, condition, example, text};
+use super::{Controller, TIMEOUT, condition, example, text};
 
 /// A cluster with the kinds of three operators, and somebody who plays their part.
 struct Stage {
@@ -85,7 +85,7 @@ impl Stage {
 
     async fn is_so(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut status = Value::Null;
-        eventually(PATIENCE, what, async || {
+        eventually(TIMEOUT, what, async || {
             status = self.status().await?;
             Ok(is_so(&status))
         })
@@ -218,7 +218,7 @@ async fn a_life() -> Result<()> {
     let events = described.split_once("Events:").map(|(_, events)| events.to_owned()).unwrap_or_default();
     assert!(events.contains("Warning") && events.contains("UpgradeFailed"), "{events}");
     // What there is is counted once a second.
-    eventually(PATIENCE, "it is counted as healthy", async || {
+    eventually(TIMEOUT, "it is counted as healthy", async || {
         Ok(controller.metric("bellwether_rollups{health=\"healthy\"}").await? == 1)
     })
     .await

@@ -6,7 +6,7 @@ use anyhow::Result;
 use bellwether_testkit::eventually;
 use serde_json::Value;
 
-use super::{PATIENCE, Story, application, condition, config, text, widgets};
+use super::{Story, TIMEOUT, application, condition, config, text, widgets};
 
 /// A rule for a kind that no other test judges.
 fn rule(name: &str, group: &str, when: &str, state: &str) -> String {
@@ -25,7 +25,7 @@ spec:
 
 async fn validity(story: &Story, name: &str, reason: &str) -> Result<String> {
     let mut valid = Value::Null;
-    eventually(PATIENCE, &format!("rule {name} is {reason}"), async || {
+    eventually(TIMEOUT, &format!("rule {name} is {reason}"), async || {
         let rule = story.get(&format!("healthrule/{name}")).await?;
         valid = condition(&rule["status"], "Valid");
         Ok(valid["reason"] == reason
@@ -46,7 +46,7 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
         let widget = format!(
             "apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: {name}, labels: {{app: shop}}}}\nspec: {{size: 3}}\n"
         );
-        eventually(PATIENCE, "widgets can be made", async || Ok(story.apply(&widget).await.is_ok())).await?;
+        eventually(TIMEOUT, "widgets can be made", async || Ok(story.apply(&widget).await.is_ok())).await?;
     }
     let kinds = format!("[{{kind: ConfigMap}}, {{group: {group}, kind: Widget}}]");
     story.apply(&application("shop", "shop", "").replace("[{kind: ConfigMap}]", &kinds)).await?;

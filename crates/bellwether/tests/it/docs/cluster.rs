@@ -16,7 +16,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Binary, Cluster, PATIENCE, Program, eventually};
+use bellwether_testkit::{Binary, Cluster, Program, TIMEOUT, eventually};
 use regex::Regex;
 use tempfile::TempDir;
 use tokio::time::sleep;
@@ -77,7 +77,7 @@ impl Session {
         program.start()?;
         let pattern = Regex::new(r"http://(127\.0\.0\.1:\d+)")?;
         let mut address = String::new();
-        eventually(PATIENCE, "the controller is ready", async || {
+        eventually(TIMEOUT, "the controller is ready", async || {
             let log = program.log();
             ensure!(program.is_running(), "{log}");
             pattern.captures(&log).context("no address yet")?[1].clone_into(&mut address);
@@ -164,7 +164,7 @@ async fn output(shell: &Shell, step: &Step) -> Result<(Vec<String>, Option<i32>)
         let output = constant(ran.lines())?;
         let first = last.as_ref().filter(|(before, _)| *before == output).map(|(_, since)| *since);
         let since = first.unwrap_or_else(Instant::now);
-        let is_final = since.elapsed() >= final_after || begin.elapsed() >= PATIENCE;
+        let is_final = since.elapsed() >= final_after || begin.elapsed() >= TIMEOUT;
         if agrees(&step.output, &output) || !only_reads(&step.command) || is_final {
             return Ok((output, ran.code));
         }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Cluster, Kubectl, PATIENCE, Part, eventually, rule, shared};
+use bellwether_testkit::{Cluster, Kubectl, Part, TIMEOUT, eventually, rule, shared};
 use tempfile::TempPath;
 
 use crate::{Run, bellwether};
@@ -89,7 +89,7 @@ async fn from_an_unschedulable_pod_to_ready() -> Result<()> {
         "{empty}"
     );
     corner.apply(&(WEB.to_owned() + &deployment("bad", "nodeSelector: {there-is: none}"))).await?;
-    eventually(PATIENCE, "the Pod is the cause", async || {
+    eventually(TIMEOUT, "the Pod is the cause", async || {
         let one = corner.run(&["status", "web"])?;
         ensure!(one.code == Some(1), "{one}");
         Ok(one.stdout.contains("  1  Pod/bad-")

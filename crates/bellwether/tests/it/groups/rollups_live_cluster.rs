@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Cluster, PATIENCE, eventually, rule};
+use bellwether_testkit::{Cluster, TIMEOUT, eventually, rule};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
@@ -237,7 +237,7 @@ async fn without_the_crd_of_rollups() -> Result<()> {
     let corner = Corner::of(&cluster, "shop").await?;
     corner.kubectl.ok(&["delete", "crd", "rollups.bellwether.dev"]).await?;
     corner.apply(WEB).await?;
-    eventually(PATIENCE, "Rollups are not served", async || {
+    eventually(TIMEOUT, "Rollups are not served", async || {
         let asked = corner.run(&["status", "rollup/platform"])?;
         ensure!(asked.code == Some(2), "{asked}");
         let error = "error: CRDs not installed. Run: bellwether crds | kubectl apply --server-side -f -\n";

@@ -5,7 +5,7 @@ use bellwether_testkit::eventually;
 use rstest::rstest;
 use serde_json::Value;
 
-use super::{AssessedLine, PATIENCE, Story};
+use super::{AssessedLine, Story, TIMEOUT};
 
 /// A workload whose Pods the scheduler and kwok run.
 fn workload(kind: &str, spec: &str) -> String {
@@ -71,7 +71,7 @@ async fn history(story: &Story, address: &str, start: &str, what: &str) -> Resul
     let newest = "jsonpath={.metadata.resourceVersion}{.items[*].metadata.resourceVersion}";
     let newest = story.kubectl(&format!("get {what} -o {newest}")).await?;
     let mut versions: Vec<Version> = Vec::new();
-    eventually(PATIENCE, "the watch has every version", async || {
+    eventually(TIMEOUT, "the watch has every version", async || {
         versions.clear();
         for line in story.kubectl(&watch).await?.lines() {
             let mut event: Value = serde_json::from_str(line)?;

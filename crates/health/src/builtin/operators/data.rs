@@ -8,7 +8,7 @@ use bellwether_model::{
 use super::{complete, rule};
 use crate::builtin::{
     Evaluator, KindRule,
-    clause::{self, Clause, Otherwise, condition, fewer, has, is, lacks, no_condition, part_is, some},
+    clause::{self, BuiltinClause, Otherwise, condition, fewer, has, is, lacks, no_condition, part_is, some},
 };
 use crate::{read::Reader, verdict::Verdict};
 
@@ -210,7 +210,7 @@ pub(super) const RULES: &[KindRule] = &[
     ),
 ];
 
-const ELASTIC: &[Clause] = &[
+const ELASTIC: &[BuiltinClause] = &[
     is("status.phase", &["Invalid"], Failed),
     is("status.health", &["red"], Failed),
     is("status.phase", &["ApplyingChanges", "MigratingData", "NodeShutdownStalled"], InProgress),
@@ -220,14 +220,14 @@ const ELASTIC: &[Clause] = &[
     lacks("status.health", InProgress),
 ];
 
-const PERCONA: &[Clause] = &[
+const PERCONA: &[BuiltinClause] = &[
     is("status.state", &["ready"], Ready),
     is("status.state", &["error"], Failed),
     is("status.state", &["paused"], Suspended),
     is("status.state", &["initializing", "stopping", ""], InProgress),
 ];
 
-const CEPH: &[Clause] = &[
+const CEPH: &[BuiltinClause] = &[
     is("status.phase", &["Failure", "Error"], Failed),
     is("status.state", &["Error"], Failed),
     is("status.phase", &["Progressing", "Connecting", "Updating"], InProgress),

@@ -8,7 +8,9 @@ use bellwether_model::{
 use super::{complete, rule};
 use crate::builtin::{
     KindRule,
-    clause::{Clause, condition, condition_for, flag, has, is, lacks, no_condition, part_has, part_is},
+    clause::{
+        BuiltinClause, condition, condition_for, flag, has, is, lacks, no_condition, part_has, part_is,
+    },
     declarative::declarative_unless_status,
 };
 
@@ -171,7 +173,7 @@ pub(super) const RULES: &[KindRule] = &[
     ),
 ];
 
-const FLUX: &[Clause] = &[
+const FLUX: &[BuiltinClause] = &[
     flag("spec.suspend", true, Suspended),
     condition("Stalled", True, Failed),
     condition("Ready", True, Ready),
@@ -182,7 +184,7 @@ const FLUX: &[Clause] = &[
 ];
 
 /// For kinds with `spec.dependsOn`.
-const FLUX_WITH_DEPENDENCIES: &[Clause] = &[
+const FLUX_WITH_DEPENDENCIES: &[BuiltinClause] = &[
     flag("spec.suspend", true, Suspended),
     condition("Stalled", True, Failed),
     condition("Ready", True, Ready),
@@ -192,7 +194,7 @@ const FLUX_WITH_DEPENDENCIES: &[Clause] = &[
     condition("Ready", False, Failed),
 ];
 
-const PROMOTION_CHECK: &[Clause] = &[
+const PROMOTION_CHECK: &[BuiltinClause] = &[
     no_condition("Ready", InProgress),
     condition("Ready", False, Failed),
     part_is("status.environments", "phase", &["failure"], Failed),

@@ -8,7 +8,7 @@ use bellwether_model::{
 use super::{complete, rule};
 use crate::builtin::{
     Evaluator, KindRule,
-    clause::{Clause, behind, condition, condition_for, flag, has, is, lacks, no_condition, part_is},
+    clause::{BuiltinClause, behind, condition, condition_for, flag, has, is, lacks, no_condition, part_is},
     declarative::declarative_unless_status,
 };
 use crate::{generic, read::Reader, verdict::Verdict};
@@ -225,20 +225,20 @@ pub(super) const RULES: &[KindRule] = &[
     ),
 ];
 
-const CROSSPLANE: &[Clause] = &[
+const CROSSPLANE: &[BuiltinClause] = &[
     condition_for("Synced", False, &["ReconcilePaused"], Suspended),
     condition_for("Ready", False, &["ReconcilePaused"], Suspended),
     condition("LastAsyncOperation", False, Failed),
     condition("Synced", False, Failed),
 ];
 
-const PACKAGE: &[Clause] = &[
+const PACKAGE: &[BuiltinClause] = &[
     condition_for("Installed", False, &["InactivePackageRevision"], Suspended),
     condition("Installed", False, Failed),
     condition("Healthy", False, Failed),
 ];
 
-const COMPLIANCE: &[Clause] = &[
+const COMPLIANCE: &[BuiltinClause] = &[
     // Some of these kinds use this field instead of observedGeneration.
     behind("status.lastEvaluatedGeneration", InProgress),
     is("status.compliant", &["NonCompliant"], Failed),
@@ -246,7 +246,7 @@ const COMPLIANCE: &[Clause] = &[
     is("status.compliant", &["Pending"], InProgress),
 ];
 
-const KARMADA: &[Clause] = &[
+const KARMADA: &[BuiltinClause] = &[
     condition("Scheduled", False, InProgress),
     no_condition("FullyApplied", InProgress),
     condition("FullyApplied", False, InProgress),
@@ -255,7 +255,7 @@ const KARMADA: &[Clause] = &[
     condition("FullyApplied", True, Ready),
 ];
 
-const HOOK: &[Clause] = &[flag("spec.enabled", true, Ready), flag("spec.enabled", false, Suspended)];
+const HOOK: &[BuiltinClause] = &[flag("spec.enabled", true, Ready), flag("spec.enabled", false, Suspended)];
 
 fn cluster(o: &Reader<'_>) -> Verdict {
     let verdict = generic::evaluate(o).or_else(|| generic::unreported(o));

@@ -11,21 +11,21 @@ mod workloads;
 
 use super::{
     Evaluator, KindRule,
-    clause::{Clause, Otherwise},
+    clause::{BuiltinClause, Otherwise},
 };
 
 pub(super) const TABLES: &[&[KindRule]] =
     &[data::RULES, delivery::RULES, infrastructure::RULES, network::RULES, workloads::RULES];
 
 /// Clauses, then the generic rules.
-const fn rule(id: &'static str, clauses: &'static [Clause]) -> KindRule {
+const fn rule(id: &'static str, clauses: &'static [BuiltinClause]) -> KindRule {
     KindRule { id, description: "", reads: &[], evaluator: Evaluator::Clauses(clauses, Otherwise::Generic) }
 }
 
 /// Clauses, then a default state.
 const fn complete(
     id: &'static str,
-    clauses: &'static [Clause],
+    clauses: &'static [BuiltinClause],
     otherwise: bellwether_model::State,
 ) -> KindRule {
     KindRule {

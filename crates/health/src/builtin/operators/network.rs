@@ -5,7 +5,7 @@ use bellwether_model::State::{Failed, InProgress, Ready, Suspended};
 use super::{complete, rule};
 use crate::builtin::{
     Evaluator, KindRule,
-    clause::{Clause, is, lacks, part_is},
+    clause::{BuiltinClause, is, lacks, part_is},
     declarative::{declarative_unless_status, ready_unless_status},
 };
 use crate::{generic, read::Reader, verdict::Verdict};
@@ -63,7 +63,7 @@ pub(super) const RULES: &[KindRule] = &[
 ];
 
 /// A state per reporting component, as a name or as an enum number.
-const GLOO: &[Clause] = &[
+const GLOO: &[BuiltinClause] = &[
     part_is("status.statuses", "state", &["Rejected", "2", "Warning", "3"], Failed),
     is("status.state", &["Rejected", "2", "Warning", "3"], Failed),
     // Not validated yet. Suspended, as in Argo CD.

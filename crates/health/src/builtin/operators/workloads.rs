@@ -10,7 +10,7 @@ use crate::{
     builtin::{
         Evaluator, KindRule,
         apps::{OLD_REPLICAS, REPLICA, old_replicas},
-        clause::{Clause, condition, condition_for, fewer, flag, is, label_is, no_condition},
+        clause::{BuiltinClause, condition, condition_for, fewer, flag, is, label_is, no_condition},
     },
     generation, generic,
     read::Reader,
@@ -119,7 +119,7 @@ const KRUISE: &str = "`Suspended` if paused; `Failed` if replicas are missing an
                       `Ready` if all replicas are updated and available; otherwise `InProgress`.";
 const KRUISE_READS: &[&str] = &["spec.replicas", "spec.updateStrategy", "status"];
 
-const KEDA: &[Clause] = &[
+const KEDA: &[BuiltinClause] = &[
     condition("Paused", True, Suspended),
     condition_for("Ready", Unknown, &["PartialTriggerError"], Failed),
     condition("Ready", False, Failed),
@@ -128,7 +128,7 @@ const KEDA: &[Clause] = &[
     no_condition("Ready", InProgress),
 ];
 
-const NUMAFLOW: &[Clause] = &[
+const NUMAFLOW: &[BuiltinClause] = &[
     label_is("numaplane.numaproj.io/upgrade-state", &["failed"], Failed),
     label_is("numaplane.numaproj.io/progressive-result-state", &["failed"], Failed),
     is("status.phase", &["Failed"], Failed),
@@ -143,7 +143,7 @@ const NUMAFLOW: &[Clause] = &[
     is("status.phase", &["Pausing", "Deleting", "Unknown", ""], InProgress),
 ];
 
-const NUMAPLANE: &[Clause] = &[
+const NUMAPLANE: &[BuiltinClause] = &[
     is("status.phase", &["Failed"], Failed),
     condition("ProgressiveUpgradeSucceeded", False, Failed),
     is("status.phase", &["Pending", ""], InProgress),

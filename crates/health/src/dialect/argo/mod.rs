@@ -20,14 +20,14 @@ use super::go::{self, Typed};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Health {
     /// One of the statuses for existing objects.
-    pub status: Status,
+    pub status: HealthStatusCode,
     /// Often empty.
     pub message: Cow<'static, str>,
 }
 
 /// Argo CD's `HealthStatusCode`, without `Missing`: the object exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-pub enum Status {
+pub enum HealthStatusCode {
     /// Works as specified.
     Healthy,
     /// Suspended or paused by a user.
@@ -104,23 +104,23 @@ fn has_hook_finalizer(object: &Object<'_>) -> bool {
 }
 
 impl Health {
-    fn new(status: Status, message: impl Into<Cow<'static, str>>) -> Self {
+    fn new(status: HealthStatusCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self { status, message: message.into() }
     }
 
     fn healthy(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(Status::Healthy, message)
+        Self::new(HealthStatusCode::Healthy, message)
     }
 
     fn progressing(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(Status::Progressing, message)
+        Self::new(HealthStatusCode::Progressing, message)
     }
 
     fn degraded(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(Status::Degraded, message)
+        Self::new(HealthStatusCode::Degraded, message)
     }
 
     fn unknown(message: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(Status::Unknown, message)
+        Self::new(HealthStatusCode::Unknown, message)
     }
 }

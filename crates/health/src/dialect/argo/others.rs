@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::{Health, Status};
+use super::{Health, HealthStatusCode};
 use crate::dialect::go::{self, Typed};
 
 pub(super) fn service(o: Typed<'_>) -> go::Result<Health> {
@@ -25,10 +25,10 @@ pub(super) fn ingress(o: Typed<'_>) -> go::Result<Health> {
 
 pub(super) fn claim(o: Typed<'_>) -> go::Result<Health> {
     let status = match o.text("status.phase")? {
-        "Lost" => Status::Degraded,
-        "Pending" => Status::Progressing,
-        "Bound" => Status::Healthy,
-        _ => Status::Unknown,
+        "Lost" => HealthStatusCode::Degraded,
+        "Pending" => HealthStatusCode::Progressing,
+        "Bound" => HealthStatusCode::Healthy,
+        _ => HealthStatusCode::Unknown,
     };
     Ok(Health::new(status, ""))
 }
@@ -38,7 +38,8 @@ pub(super) fn api_service(o: Typed<'_>) -> go::Result<Health> {
     Ok(match conditions.iter().find(|condition| condition.kind == "Available") {
         None => Health::progressing("Waiting to be processed"),
         Some(available) => {
-            let status = if available.is_true() { Status::Healthy } else { Status::Progressing };
+            let status =
+                if available.is_true() { HealthStatusCode::Healthy } else { HealthStatusCode::Progressing };
             Health::new(status, format!("{}: {}", available.reason, available.message))
         }
     })
@@ -46,10 +47,10 @@ pub(super) fn api_service(o: Typed<'_>) -> go::Result<Health> {
 
 pub(super) fn workflow(o: Typed<'_>) -> go::Result<Health> {
     let status = match o.text("status.phase")? {
-        "" | "Pending" | "Running" => Status::Progressing,
-        "Succeeded" => Status::Healthy,
-        "Failed" | "Error" => Status::Degraded,
-        _ => Status::Unknown,
+        "" | "Pending" | "Running" => HealthStatusCode::Progressing,
+        "Succeeded" => HealthStatusCode::Healthy,
+        "Failed" | "Error" => HealthStatusCode::Degraded,
+        _ => HealthStatusCode::Unknown,
     };
     Ok(Health::new(status, o.text("status.message")?.to_owned()))
 }
@@ -83,8 +84,8 @@ struct Scaling<'o> {
     message: Cow<'o, str>,
 }
 
-impl<'o> From<go::Condition<'o>> for Scaling<'o> {
-    fn from(condition: go::Condition<'o>) -> Self {
+impl<'o> From<go::GoCondition<'o>> for Scaling<'o> {
+    fn from(condition: go::GoCondition<'o>) -> Self {
         Self {
             kind: condition.kind.into(),
             status: condition.status.into(),

@@ -32,7 +32,7 @@ pub(super) fn pod(o: Typed<'_>) -> go::Result<Health> {
         "Failed" => Health::degraded(message),
         "Running" if restarts => {
             let ready = conditions.iter().find(|condition| condition.kind == "Ready");
-            if ready.is_some_and(go::Condition::is_true) {
+            if ready.is_some_and(go::GoCondition::is_true) {
                 Health::healthy(message)
             } else if was_restarted(&containers)? {
                 Health::degraded(message)

@@ -1,4 +1,4 @@
-use Status::{Degraded, Healthy, Progressing, Suspended, Unknown};
+use HealthStatusCode::{Degraded, Healthy, Progressing, Suspended, Unknown};
 use bellwether_model::Plan;
 use rstest::rstest;
 use serde_json::{Value as Json, json};
@@ -14,7 +14,7 @@ fn health(kind: &str, fields: &Json) -> Option<Health> {
     assess(&Object::from_json(&json, &Plan::everything()).unwrap())
 }
 
-fn check(kind: &str, fields: &Json, status: Status, message: &str) {
+fn check(kind: &str, fields: &Json, status: HealthStatusCode, message: &str) {
     let expected = Health { status, message: message.to_owned().into() };
     assert_eq!(health(kind, fields), Some(expected), "{kind} {fields}");
 }
@@ -107,7 +107,7 @@ fn a_decoding_error_is_unknown(#[case] kind: &str, #[case] fields: Json, #[case]
 )]
 #[case(json!({"spec": {"replicas": 3}, "status": {"updatedReplicas": 3, "replicas": 3, "availableReplicas": 3}}), Healthy, "")]
 #[case::a_whole_number_may_have_a_point(json!({"spec": {"replicas": 3.0}, "status": {"updatedReplicas": 3, "availableReplicas": 3}}), Healthy, "")]
-fn deployment(#[case] fields: Json, #[case] status: Status, #[case] message: &str) {
+fn deployment(#[case] fields: Json, #[case] status: HealthStatusCode, #[case] message: &str) {
     check("apps/v1 Deployment", &fields, status, message);
 }
 
@@ -124,7 +124,7 @@ fn deployment(#[case] fields: Json, #[case] status: Status, #[case] message: &st
     Progressing, "Waiting for rollout to finish: 1 out of 3 new replicas are available..."
 )]
 #[case(json!({"spec": {"replicas": 3}, "status": {"availableReplicas": 3}}), Healthy, "")]
-fn replica_set(#[case] fields: Json, #[case] status: Status, #[case] message: &str) {
+fn replica_set(#[case] fields: Json, #[case] status: HealthStatusCode, #[case] message: &str) {
     check("apps/v1 ReplicaSet", &fields, status, message);
 }
 
@@ -174,7 +174,7 @@ fn replica_set(#[case] fields: Json, #[case] status: Status, #[case] message: &s
     json!({"status": {"observedGeneration": 1, "currentReplicas": 3, "currentRevision": "new", "updateRevision": "new"}}),
     Healthy, "statefulset rolling update complete 3 pods at revision new..."
 )]
-fn stateful_set(#[case] fields: Json, #[case] status: Status, #[case] message: &str) {
+fn stateful_set(#[case] fields: Json, #[case] status: HealthStatusCode, #[case] message: &str) {
     check("apps/v1 StatefulSet", &fields, status, message);
 }
 
@@ -203,7 +203,7 @@ fn stateful_set(#[case] fields: Json, #[case] status: Status, #[case] message: &
     Progressing, "Waiting for daemon set \"log\" rollout to finish: 2 of 3 updated pods are available..."
 )]
 #[case(json!({"status": {"desiredNumberScheduled": 3, "updatedNumberScheduled": 3, "numberAvailable": 3}}), Healthy, "")]
-fn daemon_set(#[case] fields: Json, #[case] status: Status, #[case] message: &str) {
+fn daemon_set(#[case] fields: Json, #[case] status: HealthStatusCode, #[case] message: &str) {
     check("apps/v1 DaemonSet", &fields, status, message);
 }
 
@@ -215,7 +215,7 @@ fn daemon_set(#[case] fields: Json, #[case] status: Status, #[case] message: &st
 #[case(vec![condition("Failed", "True", ""), condition("Complete", "True", "")], Degraded, "Failed is True")]
 #[case(vec![condition("Suspended", "True", "")], Suspended, "")]
 #[case::resumed(vec![condition("Suspended", "False", "")], Healthy, "Suspended is False")]
-fn job(#[case] conditions: Vec<Json>, #[case] status: Status, #[case] message: &str) {
+fn job(#[case] conditions: Vec<Json>, #[case] status: HealthStatusCode, #[case] message: &str) {
     check("batch/v1 Job", &json!({"status": {"conditions": conditions}}), status, message);
 }
 
@@ -269,7 +269,7 @@ fn waiting(reason: &str) -> Json {
     }),
     Degraded, "container \"init\" failed with exit code 3"
 )]
-fn pod(#[case] policy: &str, #[case] fields: Json, #[case] status: Status, #[case] message: &str) {
+fn pod(#[case] policy: &str, #[case] fields: Json, #[case] status: HealthStatusCode, #[case] message: &str) {
     check("v1 Pod", &json!({"spec": {"restartPolicy": policy}, "status": fields}), status, message);
 }
 
@@ -280,7 +280,7 @@ fn pod(#[case] policy: &str, #[case] fields: Json, #[case] status: Status, #[cas
 #[case(json!({"helm.sh/hook": "post-install"}), Progressing)]
 #[case(json!({"helm.sh/hook": "crd-install"}), Healthy)]
 #[case::the_hook_of_argo_counts(json!({"argocd.argoproj.io/hook": "Skip", "helm.sh/hook": "post-install"}), Healthy)]
-fn a_pod_may_ignore_its_restart_policy(#[case] mut annotations: Json, #[case] status: Status) {
+fn a_pod_may_ignore_its_restart_policy(#[case] mut annotations: Json, #[case] status: HealthStatusCode) {
     annotations["argocd.argoproj.io/ignore-restart-policy"] = "true".into();
     let fields = json!({
         "metadata": {"annotations": annotations},
@@ -303,7 +303,7 @@ fn a_pod_may_ignore_its_restart_policy(#[case] mut annotations: Json, #[case] st
 #[case("v1 PersistentVolumeClaim", json!({"status": {"phase": "Pending"}}), Progressing)]
 #[case("v1 PersistentVolumeClaim", json!({"status": {"phase": "Lost"}}), Degraded)]
 #[case("v1 PersistentVolumeClaim", json!({}), Unknown)]
-fn kinds_without_messages(#[case] kind: &str, #[case] fields: Json, #[case] status: Status) {
+fn kinds_without_messages(#[case] kind: &str, #[case] fields: Json, #[case] status: HealthStatusCode) {
     check(kind, &fields, status, "");
 }
 
@@ -314,7 +314,7 @@ fn kinds_without_messages(#[case] kind: &str, #[case] fields: Json, #[case] stat
 fn api_service(
     #[values("v1", "v1beta1")] version: &str,
     #[case] conditions: Vec<Json>,
-    #[case] status: Status,
+    #[case] status: HealthStatusCode,
     #[case] message: &str,
 ) {
     let kind = format!("apiregistration.k8s.io/{version} APIService");
@@ -329,7 +329,7 @@ fn api_service(
 #[case("Failed", Degraded)]
 #[case("Error", Degraded)]
 #[case("Odd", Unknown)]
-fn workflow(#[case] phase: &str, #[case] status: Status) {
+fn workflow(#[case] phase: &str, #[case] status: HealthStatusCode) {
     let fields = json!({"status": {"phase": phase, "message": "text"}});
     check("argoproj.io/v1alpha1 Workflow", &fields, status, "text");
 }
@@ -347,7 +347,7 @@ fn workflow(#[case] phase: &str, #[case] status: Status) {
     vec![condition("AbleToScale", "True", "SucceededGetScale"), condition("ScalingActive", "False", "FailedGetObjectMetric")],
     Degraded, "ScalingActive is False"
 )]
-fn autoscaler(#[case] conditions: Vec<Json>, #[case] status: Status, #[case] message: &str) {
+fn autoscaler(#[case] conditions: Vec<Json>, #[case] status: HealthStatusCode, #[case] message: &str) {
     let kind = |version| format!("autoscaling/{version} HorizontalPodAutoscaler");
     check(&kind("v2"), &json!({"status": {"conditions": conditions}}), status, message);
     let annotation = Json::from(conditions).to_string();
@@ -374,7 +374,7 @@ fn an_autoscaler_without_metrics(#[case] reason: &str) {
 #[case(Some("[null]"), Progressing)]
 #[case(Some("["), Unknown)]
 #[case(Some("[{\"type\": 1}]"), Unknown)]
-fn the_annotation_of_an_old_autoscaler(#[case] annotation: Option<&str>, #[case] status: Status) {
+fn the_annotation_of_an_old_autoscaler(#[case] annotation: Option<&str>, #[case] status: HealthStatusCode) {
     let mut fields = json!({"metadata": {"annotations": {}}});
     if let Some(annotation) = annotation {
         fields["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/conditions"] = annotation.into();

@@ -1,6 +1,6 @@
 //! Argo CD's checks of workloads, close to `kubectl rollout status`.
 
-use super::{Health, Status};
+use super::{Health, HealthStatusCode};
 use crate::dialect::go::{self, Typed};
 
 pub(super) fn deployment(o: Typed<'_>) -> go::Result<Health> {
@@ -10,7 +10,7 @@ pub(super) fn deployment(o: Typed<'_>) -> go::Result<Health> {
     let updated = count(o, "status.updatedReplicas")?;
     let available = count(o, "status.availableReplicas")?;
     if o.flag("spec.paused")? {
-        return Ok(Health::new(Status::Suspended, "Deployment is paused"));
+        return Ok(Health::new(HealthStatusCode::Suspended, "Deployment is paused"));
     }
     if is_behind(o)? {
         return Ok(Health::progressing(
@@ -139,7 +139,7 @@ pub(super) fn job(o: Typed<'_>) -> go::Result<Health> {
     }
     Ok(match (failure, ended) {
         (Some(failure), _) => Health::degraded(failure.to_owned()),
-        (None, Some(_)) if suspended => Health::new(Status::Suspended, ""),
+        (None, Some(_)) if suspended => Health::new(HealthStatusCode::Suspended, ""),
         (None, Some(message)) => Health::healthy(message.to_owned()),
         (None, None) => Health::progressing(""),
     })

@@ -23,7 +23,7 @@ pub struct Assessment {
     /// The message, or the error if the status is Unknown.
     pub message: Cow<'static, str>,
     /// `Reconciling` if InProgress, `Stalled` if Failed, else empty.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<KstatusCondition>,
 }
 
 /// The statuses of kstatus, without `NotFound`: the object exists.
@@ -43,7 +43,7 @@ pub enum Status {
 
 /// An abnormal-true condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Condition {
+pub struct KstatusCondition {
     /// `Reconciling` or `Stalled`.
     #[serde(rename = "type")]
     pub kind: &'static str,
@@ -91,7 +91,7 @@ fn common(object: &Object<'_>) -> go::Result<Option<Assessment>> {
         )));
     }
     // Objects may set these conditions themselves.
-    let own = go::conditions(Typed::new(object))?.into_iter().filter(go::Condition::is_true).find_map(
+    let own = go::conditions(Typed::new(object))?.into_iter().filter(go::GoCondition::is_true).find_map(
         |condition| {
             let (reason, message) = (condition.reason.to_owned(), condition.message.to_owned());
             match condition.kind {
@@ -151,7 +151,7 @@ impl Assessment {
     /// Adds a condition with the same message.
     fn because(mut self, kind: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
         let (reason, message) = (reason.into(), self.message.clone());
-        self.conditions.push(Condition { kind, status: ConditionStatus::True, reason, message });
+        self.conditions.push(KstatusCondition { kind, status: ConditionStatus::True, reason, message });
         self
     }
 }

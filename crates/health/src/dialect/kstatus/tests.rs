@@ -19,7 +19,7 @@ fn assessment(kind: &str, fields: &Json) -> Assessment {
 
 /// At most one condition, with the same message.
 fn check(kind: &str, fields: &Json, status: Status, reason: &str, message: &str) {
-    let condition = |kind| Condition {
+    let condition = |kind| KstatusCondition {
         kind,
         status: ConditionStatus::True,
         reason: reason.to_owned().into(),

@@ -2,7 +2,7 @@
 //! discovery.
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_engine::{GroupKind, Served};
+use bellwether_engine::{GroupKind, ServedResource};
 use bellwether_kube_io::read::RestMapper;
 use bellwether_testkit::{Fault, FaultProxy, Requests, StatusCode, eventually, shared};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -167,7 +167,7 @@ async fn new_kinds_are_found_without_permission_to_watch_crds() -> Result<()> {
     fixture.expect_events(&["widgets: served as v1/widgets", "widgets: forbidden: widgets"]).await
 }
 
-async fn served(rest_mapper: &RestMapper, group: &str, kind: &str) -> Result<Served> {
+async fn served(rest_mapper: &RestMapper, group: &str, kind: &str) -> Result<ServedResource> {
     let kind = GroupKind::new(group, kind);
     eventually(SOON, "the kind is known", async || Ok(rest_mapper.served(&kind).is_some())).await?;
     rest_mapper.served(&kind).context("it is known")
@@ -177,7 +177,7 @@ async fn served(rest_mapper: &RestMapper, group: &str, kind: &str) -> Result<Ser
 async fn the_rest_mapper_maps_kinds_to_resources() -> Result<()> {
     let fixture = ReaderFixture::new("discovery").await?;
     let rest_mapper = fixture.reader.rest_mapper();
-    let of = |plural: &str, namespaced, has_status| Served {
+    let of = |plural: &str, namespaced, has_status| ServedResource {
         version: "v1".into(),
         versions: ["v1".into()].into(),
         plural: plural.into(),
@@ -210,7 +210,8 @@ async fn discovery_works_without_aggregation() -> Result<()> {
     let _faults = (proxy.inject(core, not_acceptable), proxy.inject(named, not_acceptable));
     let client = fixture.cluster.admin().via(proxy.address()).client().await?;
     let (sender, _events) = tokio::sync::mpsc::channel(1);
-    let settings = bellwether_kube_io::read::Settings { looks_every: SOON * 10, ..super::quick() };
+    let settings =
+        bellwether_kube_io::read::ReaderSettings { discovery_interval: SOON * 10, ..super::quick() };
     let reader = bellwether_kube_io::read::Reader::<u8>::start(client, settings, sender);
     let mut found = Vec::new();
     for (group, kind) in kinds {

@@ -87,7 +87,7 @@ async fn a_list_is_retried_until_it_succeeds(#[case] fault: Fault) -> Result<()>
 #[tokio::test]
 async fn retry_after_is_honoured(#[case] requests: Requests) -> Result<()> {
     let mut fixture =
-        ReaderFixture::with_settings("faults", |settings| settings.pauses.longest = SOON).await?;
+        ReaderFixture::with_settings("faults", |settings| settings.backoff.longest = SOON).await?;
     let retry_after = Duration::from_secs(2);
     let busy = Fault::Answer { status: StatusCode::TOO_MANY_REQUESTS, retry_after: Some(retry_after) };
     let _fault = fixture.proxy.inject(requests.clone().times(1), busy);
@@ -117,7 +117,7 @@ async fn server_errors_do_not_invalidate_the_cache() -> Result<()> {
     fault.lift();
     fixture.expect_object("a", "new").await?;
     assert_eq!(fixture.list_count(), 1, "no relist");
-    assert!(fixture.reader.tally().errors.get() > 0, "the errors are counted");
+    assert!(fixture.reader.counters().errors.get() > 0, "the errors are counted");
     Ok(())
 }
 
@@ -155,7 +155,8 @@ async fn an_api_server_crashes_and_restarts() -> Result<()> {
     fixture.create("a").await?;
     fixture.watch_maps(&["a"]).await?;
     cluster.kill_part(Part::ApiServer)?;
-    eventually(SOON, "the reader has errors", async || Ok(fixture.reader.tally().errors.get() >= 3)).await?;
+    eventually(SOON, "the reader has errors", async || Ok(fixture.reader.counters().errors.get() >= 3))
+        .await?;
     cluster.start_part(Part::ApiServer).await?;
     fixture.create("b").await?;
     let expected = format!("maps: {}/b old", fixture.namespace);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use bellwether_engine::{FeedEvent, GroupKind, Lens, NamespacedName, Unreadable};
 use bellwether_health::user::UserRules;
-use bellwether_kube_io::read::{ClusterSnapshot, Settings};
+use bellwether_kube_io::read::{ClusterSnapshot, ReaderSettings};
 use bellwether_testkit::{Kubectl, rule, shared};
 use rstest::rstest;
 
@@ -38,7 +38,8 @@ fn lens(kind: &GroupKind) -> Arc<Lens> {
 #[tokio::test]
 async fn kinds_are_found_by_the_names_of_kubectl(#[case] word: &str, #[case] kind: &str) -> Result<()> {
     let client = shared::cluster().await?.admin().client().await?;
-    let snapshot = ClusterSnapshot::at(client, Settings::default()).await.map_err(anyhow::Error::msg)?;
+    let snapshot =
+        ClusterSnapshot::at(client, ReaderSettings::default()).await.map_err(anyhow::Error::msg)?;
     ensure!(snapshot.kind(word)?.to_string() == kind);
     Ok(())
 }
@@ -51,7 +52,8 @@ async fn a_list_contains_the_objects_of_all_pages() -> Result<()> {
     for name in ["a", "b", "c"] {
         kubectl.ok(&["create", "secret", "generic", name]).await?;
     }
-    let settings = Settings { namespace: Some(namespace.clone()), page_size: 2, ..Settings::default() };
+    let settings =
+        ReaderSettings { namespace: Some(namespace.clone()), page_size: 2, ..ReaderSettings::default() };
     let snapshot =
         ClusterSnapshot::at(cluster.admin().client().await?, settings).await.map_err(anyhow::Error::msg)?;
     let secrets = GroupKind::new("", "Secret");
@@ -82,7 +84,7 @@ async fn a_403_is_reported() -> Result<()> {
     let namespace = cluster.namespace("snapshot").await?;
     let user = cluster.user("snapshotr")?;
     let _granted = cluster.grant(&user, Some(&namespace), vec![rule(&["list"], "", &["configmaps"])]).await?;
-    let settings = Settings { namespace: Some(namespace), ..Settings::default() };
+    let settings = ReaderSettings { namespace: Some(namespace), ..ReaderSettings::default() };
     let snapshot = ClusterSnapshot::at(user.client().await?, settings).await.map_err(anyhow::Error::msg)?;
     for (name, readable) in [("ConfigMap", true), ("Secret", false)] {
         let kind = GroupKind::new("", name);

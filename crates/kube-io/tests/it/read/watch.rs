@@ -13,7 +13,7 @@ async fn a_list_is_followed_by_watch_events() -> Result<()> {
     let mut fixture = ReaderFixture::new("watch").await?;
     fixture.create("a").await?;
     fixture.create("b").await?;
-    assert_eq!(fixture.reader.tally().heard_least_recently(), None);
+    assert_eq!(fixture.reader.counters().oldest_response(), None);
     fixture.watch_maps(&["a", "b"]).await?;
 
     fixture.create("c").await?;
@@ -24,9 +24,10 @@ async fn a_list_is_followed_by_watch_events() -> Result<()> {
     fixture.expect_object("b", "deleted").await?;
 
     assert_eq!((fixture.list_count(), fixture.watch_count()), (1, 1));
-    assert!(fixture.reader.tally().heard_least_recently().is_some());
-    let tally = fixture.reader.tally();
-    let counts = [&tally.lists, &tally.relists, &tally.watches, &tally.open_watches, &tally.read];
+    assert!(fixture.reader.counters().oldest_response().is_some());
+    let counters = fixture.reader.counters();
+    let counts =
+        [&counters.lists, &counters.relists, &counters.watches, &counters.open_watches, &counters.decoded];
     assert_eq!(counts.map(Count::get), [1, 0, 1, 1, 5]);
     Ok(())
 }
@@ -50,7 +51,7 @@ async fn a_long_list_has_several_pages() -> Result<()> {
     }
     fixture.watch_maps(&names).await?;
     assert_eq!(fixture.list_count(), 3);
-    assert_eq!(fixture.reader.tally().lists.get(), 1, "all pages count as one list");
+    assert_eq!(fixture.reader.counters().lists.get(), 1, "all pages count as one list");
     fixture.create("f").await?;
     fixture.expect_object("f", "old").await
 }
@@ -78,7 +79,7 @@ async fn another_lens_leads_to_a_relist() -> Result<()> {
     fixture.create("b").await?;
     fixture.expect_object("b", "old").await?;
     assert_eq!(fixture.list_count(), 2);
-    assert_eq!(fixture.reader.tally().relists.get(), 1);
+    assert_eq!(fixture.reader.counters().relists.get(), 1);
     Ok(())
 }
 
@@ -141,12 +142,12 @@ async fn a_feed_that_is_left_closes_its_watch() -> Result<()> {
     expect_served_watches(fixture.cluster.admin(), "podtemplates", 2).await?;
     fixture.reader.leave("first");
     expect_served_watches(fixture.cluster.admin(), "podtemplates", 1).await?;
-    assert_eq!(fixture.reader.tally().open_watches.get(), 1);
+    assert_eq!(fixture.reader.counters().open_watches.get(), 1);
 
-    let tally = fixture.reader.tally().clone();
+    let counters = fixture.reader.counters().clone();
     drop(fixture.reader);
     expect_served_watches(fixture.cluster.admin(), "podtemplates", 0).await?;
-    assert_eq!(tally.open_watches.get(), 0);
+    assert_eq!(counters.open_watches.get(), 0);
     Ok(())
 }
 
@@ -156,6 +157,6 @@ async fn a_dropped_receiver_ends_the_watches() -> Result<()> {
     fixture.watch_maps(&[]).await?;
     fixture.events.close();
     fixture.create("a").await?;
-    let tally = fixture.reader.tally();
-    eventually(SOON, "no watch is open", async || Ok(tally.open_watches.get() == 0)).await
+    let counters = fixture.reader.counters();
+    eventually(SOON, "no watch is open", async || Ok(counters.open_watches.get() == 0)).await
 }

@@ -2,7 +2,9 @@
 //! (409) and resourceVersion.
 
 use anyhow::Result;
-use bellwether_engine::{Change, Dialect, Exists, FieldConflict, NamespacedName, Outcome, Owner};
+use bellwether_engine::{
+    Dialect, FieldConflict, NamespacedName, Outcome, OwnerReference, RequiredOwner, Write,
+};
 use bellwether_testkit::eventually;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
@@ -56,7 +58,7 @@ async fn an_object_with_another_uid_is_left_alone() -> Result<()> {
     let old = fixture.application("web").await?;
     fixture.applications().delete("web", &DeleteParams::default()).await?;
     let gone = fixture.perform(&resource, "web", &status(&old, json!({ "progress": 50 }))).await;
-    assert_eq!(gone, Outcome::Absent.into());
+    assert_eq!(gone, Outcome::NotFound.into());
 
     let new = fixture.application("web").await?;
     let outdated = fixture.perform(&resource, "web", &status(&old, json!({ "progress": 50 }))).await;
@@ -65,8 +67,8 @@ async fn an_object_with_another_uid_is_left_alone() -> Result<()> {
     Ok(())
 }
 
-fn owner(application: &Application) -> Owner {
-    Owner {
+fn owner(application: &Application) -> OwnerReference {
+    OwnerReference {
         api_version: "bellwether.dev/v1alpha1".into(),
         kind: "Application".into(),
         name: application.name_any().into(),
@@ -76,8 +78,13 @@ fn owner(application: &Application) -> Owner {
     }
 }
 
-fn owners(of: &impl ResourceExt, owners: &[Owner], requires: Option<Box<Exists>>) -> Change {
-    Change::Owners { uid: uid(of), version: version(of), owners: owners.into(), requires }
+fn owners(of: &impl ResourceExt, owners: &[OwnerReference], requires: Option<Box<RequiredOwner>>) -> Write {
+    Write::OwnerReferences {
+        uid: uid(of),
+        resource_version: version(of),
+        owners: owners.into(),
+        required_owner: requires,
+    }
 }
 
 #[tokio::test]
@@ -98,8 +105,12 @@ async fn owner_references_are_added_and_removed() -> Result<()> {
 
     assert_eq!(fixture.perform(&resource, "map", &owners(&map, &[], None)).await, Outcome::Conflict.into());
     // Another UID with the current resourceVersion.
-    let other =
-        Change::Owners { uid: uid(&first), version: version(&owned), owners: [].into(), requires: None };
+    let other = Write::OwnerReferences {
+        uid: uid(&first),
+        resource_version: version(&owned),
+        owners: [].into(),
+        required_owner: None,
+    };
     assert_eq!(fixture.perform(&resource, "map", &other).await, Outcome::Conflict.into());
     let ended = fixture.perform(&resource, "map", &owners(&owned, &[owner(&second)], None)).await;
     let one = fixture.maps().get("map").await?;
@@ -117,9 +128,9 @@ async fn an_owner_that_does_not_exist_is_not_set() -> Result<()> {
     let application = fixture.application("web").await?;
     let map = fixture.map("map").await?;
     let adopter = |uid: Box<str>| {
-        Some(Box::new(Exists {
+        Some(Box::new(RequiredOwner {
             kind: Dialect::Bellwether.kind(),
-            version: Dialect::Bellwether.version().into(),
+            api_version: Dialect::Bellwether.version().into(),
             plural: "applications".into(),
             name: NamespacedName::new(&fixture.namespace, "web"),
             uid,
@@ -129,7 +140,7 @@ async fn an_owner_that_does_not_exist_is_not_set() -> Result<()> {
 
     // An object of the same name has another UID.
     let not_found = format!("owner Application {}/web does not exist or is being deleted", fixture.namespace);
-    let not_found = Done::from(Outcome::Failed(not_found.into()));
+    let not_found = WriteResult::from(Outcome::Failed(not_found.into()));
     assert_eq!(fixture.perform(&resource, "map", &adopt("another".into())).await, not_found);
 
     // It is being deleted, and has a finalizer.
@@ -168,9 +179,9 @@ async fn an_object_is_created_once() -> Result<()> {
 async fn a_dry_run_creates_nothing() -> Result<()> {
     let fixture = WriterFixture::new("dry-run").await?;
     let dry_run =
-        |manifest: Value| Change::Create { manifest: manifest.into(), owner: "".into(), dry_run: true };
+        |manifest: Value| Write::Create { manifest: manifest.into(), owner: "".into(), dry_run: true };
     let good = fixture.perform(&Resource::pods(), "web", &dry_run(pod("web"))).await;
-    assert_eq!(good, Outcome::Done(None).into());
+    assert_eq!(good, Outcome::Written(None).into());
 
     let mut bad = pod("web");
     bad["spec"]["containers"][0]["readinessProbe"] = json!({ "httpGet": { "port": 99_999 } });
@@ -185,15 +196,15 @@ async fn only_the_object_with_the_uid_is_deleted() -> Result<()> {
     let fixture = WriterFixture::new("delete").await?;
     let resource = Resource::applications();
     let application = fixture.application("web").await?;
-    let other = fixture.perform(&resource, "web", &Change::Delete { uid: "another".into() }).await;
-    assert_eq!(other, Outcome::Absent.into());
+    let other = fixture.perform(&resource, "web", &Write::Delete { uid: "another".into() }).await;
+    assert_eq!(other, Outcome::NotFound.into());
     assert_eq!(fixture.applications().get("web").await?, application);
 
-    let delete = Change::Delete { uid: uid(&application) };
-    assert!(matches!(fixture.perform(&resource, "web", &delete).await.outcome, Outcome::Done(_)));
+    let delete = Write::Delete { uid: uid(&application) };
+    assert!(matches!(fixture.perform(&resource, "web", &delete).await.outcome, Outcome::Written(_)));
     eventually(SOON, "it is deleted", async || Ok(fixture.applications().get_opt("web").await?.is_none()))
         .await?;
-    assert_eq!(fixture.perform(&resource, "web", &delete).await, Outcome::Absent.into());
+    assert_eq!(fixture.perform(&resource, "web", &delete).await, Outcome::NotFound.into());
     Ok(())
 }
 
@@ -206,9 +217,9 @@ async fn a_replacement_names_the_resource_version() -> Result<()> {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "map", "namespace": fixture.namespace },
         "data": { "only": "this" },
     });
-    let replace = |of: &ConfigMap| Change::Replace {
+    let replace = |of: &ConfigMap| Write::Replace {
         uid: uid(of),
-        version: version(of),
+        resource_version: version(of),
         manifest: manifest.clone().into(),
     };
     let ended = fixture.perform(&resource, "map", &replace(&map)).await;
@@ -225,9 +236,9 @@ async fn fields_of_a_status_are_applied_by_two_managers() -> Result<()> {
     let fixture = WriterFixture::new("apply").await?;
     let resource = Resource::applications();
     let application = fixture.application("web").await?;
-    let apply = |of: &Application, manager: &str, status: Value, force: bool| Change::Apply {
+    let apply = |of: &Application, manager: &str, status: Value, force: bool| Write::Apply {
         uid: uid(of),
-        version: version(of),
+        resource_version: version(of),
         manager: manager.into(),
         status: status.into(),
         force,
@@ -257,6 +268,6 @@ async fn fields_of_a_status_are_applied_by_two_managers() -> Result<()> {
     fixture.perform(&resource, "web", &less).await;
     let status = serde_json::to_value(fixture.applications().get("web").await?.status)?;
     assert_eq!(status, json!({ "ready": "True", "componentsReady": "1/2" }));
-    assert_eq!(fixture.perform(&resource, "gone", &less).await, Outcome::Absent.into());
+    assert_eq!(fixture.perform(&resource, "gone", &less).await, Outcome::NotFound.into());
     Ok(())
 }

@@ -17,7 +17,7 @@ use super::*;
 
 fn transition(kind: &str, name: NamespacedName, uid: Box<str>) -> Transition {
     Transition {
-        object: ObjectKey { cluster: ClusterName::hub(), kind: GroupKind::own(kind), name },
+        object: ObjectKey { cluster: ClusterName::hub(), kind: GroupKind::bellwether(kind), name },
         uid,
         condition: "Ready",
         from: Some(True),

@@ -28,13 +28,13 @@ async fn a_lost_response_is_a_failure_and_the_retry_a_conflict() -> Result<()> {
     let resource = Resource::applications();
 
     let fault = proxy.inject(writes(&fixture).times(1), Fault::LoseResponse);
-    let why = failure(fixture.perform_as(&client, &resource, "web", &change, PATIENCE).await)?;
+    let why = failure(fixture.perform_as(&client, &resource, "web", &change, REQUEST_TIMEOUT).await)?;
     assert!(why.starts_with("no response from the API server: "), "{why}");
     assert_eq!(fault.strikes(), 1);
     let written = fixture.applications().get("web").await?;
     assert_eq!(written.status.as_ref().and_then(|status| status.progress), Some(50));
 
-    let again = fixture.perform_as(&client, &resource, "web", &change, PATIENCE).await;
+    let again = fixture.perform_as(&client, &resource, "web", &change, REQUEST_TIMEOUT).await;
     assert_eq!(again, Outcome::Conflict.into());
     assert_eq!(fixture.applications().get("web").await?, written);
     Ok(())
@@ -48,8 +48,9 @@ async fn an_incomplete_response_is_a_failure() -> Result<()> {
     let application = fixture.application("web").await?;
     let change = status(&application, json!({ "progress": 50 }));
     let _fault = proxy.inject(writes(&fixture), Fault::CutMidLine { after_lines: 0 });
-    let why =
-        failure(fixture.perform_as(&client, &Resource::applications(), "web", &change, PATIENCE).await)?;
+    let why = failure(
+        fixture.perform_as(&client, &Resource::applications(), "web", &change, REQUEST_TIMEOUT).await,
+    )?;
     assert!(why.starts_with("incomplete response from the API server: "), "{why}");
     Ok(())
 }
@@ -70,7 +71,7 @@ async fn retry_after_is_returned(#[case] answer: StatusCode, #[case] seconds: Op
 
     let retry_after = seconds.map(Duration::from_secs);
     let _fault = proxy.inject(writes(&fixture), Fault::Answer { status: answer, retry_after });
-    let ended = fixture.perform_as(&client, &Resource::applications(), "web", &change, PATIENCE).await;
+    let ended = fixture.perform_as(&client, &Resource::applications(), "web", &change, REQUEST_TIMEOUT).await;
     assert_eq!(ended.retry_after, retry_after);
     failure(ended)?;
     assert_eq!(proxy.count(&writes(&fixture)), 1, "no retry");
@@ -93,7 +94,7 @@ async fn a_request_without_a_response_times_out() -> Result<()> {
     // The API server has carried out the write; the retry overwrites nothing.
     fault.done(1).await;
     fault.lift();
-    let again = fixture.perform_as(&client, &resource, "web", &change, PATIENCE).await;
+    let again = fixture.perform_as(&client, &resource, "web", &change, REQUEST_TIMEOUT).await;
     assert_eq!(again, Outcome::Conflict.into());
     Ok(())
 }
@@ -103,8 +104,9 @@ async fn a_refused_connection_fails_at_once() -> Result<()> {
     let fixture = WriterFixture::new("refused").await?;
     let nowhere = FaultProxy::before(fixture.cluster).await?.address();
     let client = fixture.cluster.admin().via(nowhere).client().await?;
-    let why =
-        failure(fixture.perform_as(&client, &Resource::pods(), "web", &create(pod("web")), PATIENCE).await)?;
+    let why = failure(
+        fixture.perform_as(&client, &Resource::pods(), "web", &create(pod("web")), REQUEST_TIMEOUT).await,
+    )?;
     assert!(why.contains("refused"), "{why}");
     Ok(())
 }

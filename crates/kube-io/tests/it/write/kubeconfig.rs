@@ -1,7 +1,7 @@
 //! Kubeconfig and credentials: contexts, 401 Unauthorized, connection refused, user agent.
 
 use anyhow::{Context as _, Result};
-use bellwether_kube_io::write::{Connection, Login, LoginError};
+use bellwether_kube_io::client::{ClientError, ClientOptions, Connection};
 use bellwether_testkit::{Access, Fault, FaultProxy, Login as Credentials, Requests, StatusCode};
 use http::Request;
 
@@ -9,7 +9,7 @@ use super::*;
 
 async fn connect(access: &Access, context: Option<&str>) -> Result<Connection> {
     let file = access.kubeconfig_file()?;
-    let login = Login { kubeconfig: Some(file.to_path_buf()), context: context.map(str::to_owned) };
+    let login = ClientOptions { kubeconfig: Some(file.to_path_buf()), context: context.map(str::to_owned) };
     Ok(login.connect().await?)
 }
 
@@ -48,7 +48,7 @@ async fn a_refused_connection_names_the_address() -> Result<()> {
     let cluster = cluster().await?;
     let nowhere = FaultProxy::before(cluster).await?.address();
     let error = connect(&cluster.admin().via(nowhere), None).await?.check().await.unwrap_err();
-    assert!(matches!(error, LoginError::Unreachable { .. }), "{error}");
+    assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
     let message = error.to_string();
     assert!(
         message.starts_with(&format!("cannot connect to the API server at https://{nowhere}/: ")),
@@ -64,7 +64,7 @@ async fn rejected_credentials_are_not_reported_as_unreachable() -> Result<()> {
     let credentials = Credentials::Token { user: "stranger".to_owned(), token: "invalid".to_owned() };
     let stranger = Access { login: credentials, ..admin.clone() };
     let error = connect(&stranger, None).await?.check().await.unwrap_err();
-    assert!(matches!(error, LoginError::NotAccepted { .. }), "{error}");
+    assert!(matches!(error, ClientError::Unauthorized { .. }), "{error}");
     assert!(error.to_string().contains(": Unauthorized. Log in again"), "{error}");
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_kube_io::write::{Campaign, Leadership, LeaseSettings, campaign};
+use bellwether_kube_io::leader_election::{LeaderElector, Leadership, LeaseSettings};
 use bellwether_testkit::{Cluster, Fault, FaultProxy, Part, Requests, StatusCode, eventually, rule};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_millis(200);
 
 struct Candidate {
     leadership: watch::Receiver<Leadership>,
-    campaign: Campaign,
+    elector: LeaderElector,
 }
 
 impl Candidate {
@@ -38,8 +38,8 @@ impl Candidate {
             retry: RETRY,
             ..LeaseSettings::new(namespace, LEASE, identity)
         };
-        let (leadership, campaign) = campaign(client.clone(), settings);
-        Self { leadership, campaign }
+        let (leadership, elector) = LeaderElector::start(client.clone(), settings);
+        Self { leadership, elector }
     }
 
     fn leads(&self) -> bool {
@@ -132,9 +132,9 @@ async fn failover_after_a_crash_waits_for_the_lease_duration() -> Result<()> {
     assert!(first.leads() && !second.leads());
 
     let crashed = Instant::now();
-    let Candidate { mut leadership, campaign } = first;
-    drop(campaign);
-    // A dropped campaign sends `Standby`.
+    let Candidate { mut leadership, elector } = first;
+    drop(elector);
+    // A dropped elector sends `Standby`.
     soon(leadership.wait_for(|value| *value == Leadership::Standby { holder: None })).await??;
     second.lead().await?;
     // The first led when it crashed, so that its last renewal is at most the deadline old.
@@ -154,8 +154,8 @@ async fn a_released_lease_is_taken_at_once() -> Result<()> {
             retry: RETRY,
             ..LeaseSettings::new(&fixture.namespace, LEASE, identity)
         };
-        let (leadership, campaign) = campaign(fixture.client.clone(), settings);
-        Candidate { leadership, campaign }
+        let (leadership, elector) = LeaderElector::start(fixture.client.clone(), settings);
+        Candidate { leadership, elector }
     };
     let mut first = patient("first");
     first.lead().await?;
@@ -163,11 +163,11 @@ async fn a_released_lease_is_taken_at_once() -> Result<()> {
     second.stand_by_for("first").await?;
     let referee = Referee::watch([&first, &second]);
 
-    let Candidate { leadership, campaign } = first;
-    soon(campaign.release()).await?;
+    let Candidate { leadership, elector } = first;
+    soon(elector.release()).await?;
     assert!(!leads(&leadership));
     second.lead().await?;
-    soon(second.campaign.release()).await?;
+    soon(second.elector.release()).await?;
     assert_eq!(holder(&fixture).await?, "", "it has no holder");
     referee.finish().await?;
     Ok(())

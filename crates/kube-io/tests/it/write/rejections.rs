@@ -2,7 +2,7 @@
 //! (409).
 
 use anyhow::Result;
-use bellwether_engine::{Change, FieldConflict, Outcome};
+use bellwether_engine::{FieldConflict, Outcome, Write};
 use bellwether_kube_io::write::{CallError, call};
 use bellwether_testkit::{eventually, rule};
 use bellwether_wire::{ApiError, ErrorClass, Verb};
@@ -24,7 +24,7 @@ async fn a_missing_permission_is_named() -> Result<()> {
     let change = status(&application, json!({ "progress": 50 }));
     let resource = Resource::applications();
 
-    let why = rejection(fixture.perform_as(&client, &resource, "web", &change, PATIENCE).await)?;
+    let why = rejection(fixture.perform_as(&client, &resource, "web", &change, REQUEST_TIMEOUT).await)?;
     assert_eq!(
         why,
         format!(
@@ -34,14 +34,14 @@ async fn a_missing_permission_is_named() -> Result<()> {
         )
     );
     let why = rejection(
-        fixture.perform_as(&client, &Resource::pods(), "web", &create(pod("web")), PATIENCE).await,
+        fixture.perform_as(&client, &Resource::pods(), "web", &create(pod("web")), REQUEST_TIMEOUT).await,
     )?;
     assert!(why.ends_with("Grant Bellwether the verb create on pods in the core API group"), "{why}");
 
     // The permission in the message is sufficient.
     let permission = rule(&["patch"], "bellwether.dev", &["applications/status"]);
     fixture.cluster.grant(&weak, Some(&fixture.namespace), vec![permission]).await?;
-    let ended = fixture.perform_as(&client, &resource, "web", &change, PATIENCE).await;
+    let ended = fixture.perform_as(&client, &resource, "web", &change, REQUEST_TIMEOUT).await;
     assert_eq!(ended, done(&fixture.applications().get("web").await?));
     Ok(())
 }
@@ -105,7 +105,7 @@ async fn a_missing_namespace_is_not_found() -> Result<()> {
     let mut fixture = WriterFixture::new("none").await?;
     fixture.namespace = "there-is-none".to_owned();
     let ended = fixture.perform(&Resource::pods(), "web", &create(pod("web"))).await;
-    assert_eq!(ended, Outcome::Absent.into());
+    assert_eq!(ended, Outcome::NotFound.into());
     Ok(())
 }
 
@@ -116,8 +116,8 @@ async fn a_malformed_object_is_rejected() -> Result<()> {
     strange["spec"]["containers"] = json!("many");
     let why = rejection(fixture.perform(&Resource::pods(), "web", &create(strange)).await)?;
     assert!(why.contains("containers"), "{why}");
-    let gone = Change::Delete { uid: "u".into() };
-    assert_eq!(fixture.perform(&Resource::pods(), "web", &gone).await, Outcome::Absent.into());
+    let gone = Write::Delete { uid: "u".into() };
+    assert_eq!(fixture.perform(&Resource::pods(), "web", &gone).await, Outcome::NotFound.into());
     Ok(())
 }
 
@@ -154,7 +154,7 @@ async fn conflict(fixture: &WriterFixture, path: &str, mut fields: Value) -> Res
     fields["apiVersion"] = json!("v1");
     fields["kind"] = json!("Pod");
     let request = Verb::Apply.request(path, fields.to_string().into_bytes());
-    match call(&fixture.client, request, PATIENCE).await {
+    match call(&fixture.client, request, REQUEST_TIMEOUT).await {
         Err(CallError::Api(error)) if error.class == ErrorClass::FieldConflict => Ok(error),
         other => bail!("no field conflict: {other:?}"),
     }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
 use super::{
-    MEMBERS, PATIENCE, SHOP, Stage,
+    MEMBERS, SHOP, Stage, TIMEOUT,
     land::{APPLICATIONS, PODS, What},
     recovered, servers,
     witness::Witness,
@@ -106,7 +106,7 @@ async fn the_clock_jumps(#[case] name: &str, #[case] by: &str) -> Result<()> {
     let renewed = async || anyhow::Ok(text(&stage.lease().await?["renewTime"]).parse::<Timestamp>()?);
     let is_far =
         async || Ok(renewed().await?.duration_since(Timestamp::now()).abs() > SignedDuration::from_hours(23));
-    eventually(PATIENCE, "the Lease is renewed in another time", is_far).await?;
+    eventually(TIMEOUT, "the Lease is renewed in another time", is_far).await?;
     clock.set("+0")?;
     let since = Instant::now();
     stage.land.is_ready("web", false).await?;
@@ -115,7 +115,7 @@ async fn the_clock_jumps(#[case] name: &str, #[case] by: &str) -> Result<()> {
     // It is still the one who had it before.
     let is_near =
         async || Ok(renewed().await?.duration_since(Timestamp::now()).abs() < SignedDuration::from_hours(1));
-    eventually(PATIENCE, "the Lease is renewed in our time", is_near).await?;
+    eventually(TIMEOUT, "the Lease is renewed in our time", is_near).await?;
     let after = stage.lease().await?;
     for field in ["holderIdentity", "leaseTransitions"] {
         assert_eq!(after[field], lease[field]);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{Controller, condition, text, widgets},
-    PATIENCE, SHOP, Stage,
+    SHOP, Stage, TIMEOUT,
     land::{DEPLOYMENTS, What},
     recovered,
     witness::Witness,
@@ -35,7 +35,7 @@ impl Stage<'_> {
         self.land.ask(Method::POST, DEFINITIONS, &definition).await?;
         let list = self.land.path(WIDGETS, None);
         let is_served = async || Ok(self.land.ask(Method::GET, &list, &Value::Null).await.is_ok());
-        eventually(PATIENCE, "Widgets are served", is_served).await
+        eventually(TIMEOUT, "Widgets are served", is_served).await
     }
 
     /// A Widget that is ready, as soon as the API server takes it.
@@ -45,7 +45,7 @@ impl Stage<'_> {
             "metadata": { "name": name, "labels": { "app": SHOP } },
         });
         let made = async || Ok(self.land.create(WIDGETS, &object).await.is_ok());
-        eventually(PATIENCE, "a Widget can be made", made).await?;
+        eventually(TIMEOUT, "a Widget can be made", made).await?;
         let ready = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
         self.land.report(WIDGETS, name, ready).await.map(drop)
     }
@@ -73,7 +73,7 @@ async fn a_kind_is_removed_and_added_again() -> Result<()> {
     let path = format!("{DEFINITIONS}/{RESOURCE}");
     stage.land.ask(Method::DELETE, &path, &json!({})).await?;
     let is_gone = async || Ok(stage.land.ask(Method::GET, &path, &Value::Null).await.is_err());
-    eventually(PATIENCE, "the definition is gone", is_gone).await?;
+    eventually(TIMEOUT, "the definition is gone", is_gone).await?;
     stage.define().await?;
     stage.widget("three").await?;
     let since = Instant::now();
@@ -130,7 +130,7 @@ async fn rights_are_taken_away_and_given_back() -> Result<()> {
         let list = Request::get(stage.land.path(DEPLOYMENTS, None)).body(Vec::new())?;
         Ok(client.request::<Value>(list).await.is_err())
     };
-    eventually(PATIENCE, "the API server refuses", is_refused).await?;
+    eventually(TIMEOUT, "the API server refuses", is_refused).await?;
     stage.proxy.cut_all().await;
     let since = Instant::now();
     let at = stage.shows("that the right is gone", forbidden).await?;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use bellwether_testkit::{Fault, FaultProxy, Requests, StatusCode, Verb, eventually};
 use futures::FutureExt as _;
 
-use super::{PATIENCE, SHOP, STATUS, Stage, in_lines};
+use super::{SHOP, STATUS, Stage, TIMEOUT, in_lines};
 use crate::controller::Controller;
 
 /// How long a write is on its way: longer than it takes another to lead.
@@ -22,7 +22,7 @@ pub(super) async fn the_leader_stands_still_and_goes_on() -> Result<()> {
     let stage = Stage::set("leaders").await?;
     stage.shop().await?;
     let first = stage.launch(&[])?;
-    eventually(PATIENCE, "the first leads", async || leads(&first).await).await?;
+    eventually(TIMEOUT, "the first leads", async || leads(&first).await).await?;
     stage.says(SHOP, (2, 1)).await?;
     stage.fence().await?;
     let other_way = FaultProxy::before(stage.cluster).await?;
@@ -51,7 +51,7 @@ pub(super) async fn the_leader_stands_still_and_goes_on() -> Result<()> {
     stage.land.is_ready("mail", true).await?;
     stage.says(SHOP, (3, 3)).await?;
     stage.slow_fence().await?;
-    eventually(PATIENCE, "the first has seen it too", async || {
+    eventually(TIMEOUT, "the first has seen it too", async || {
         Ok(!leads(&first).await? && first.metric("bellwether_objects_decoded_total").await? >= read + 3)
     })
     .await?;

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    PATIENCE, SHOP, Stage, in_lines,
+    SHOP, Stage, TIMEOUT, in_lines,
     land::{APPLICATIONS, DEPLOYMENTS, PODS},
     recovered,
     witness::Witness,
@@ -74,7 +74,7 @@ async fn a_namespace_goes() -> Result<()> {
     let released = json!({ "metadata": { "finalizers": null } });
     doomed.land.patch(APPLICATIONS, SHOP, released).await?;
     let is_gone = async || Ok(other.land.ask(Method::GET, &namespace, &Value::Null).await.is_err());
-    eventually(PATIENCE, "the namespace is gone", is_gone).await?;
+    eventually(TIMEOUT, "the namespace is gone", is_gone).await?;
     other.slow_fence().await?;
     assert_eq!(writes().len(), before.len(), "{}", in_lines(&writes()));
     controller.program.kill();

@@ -7,7 +7,7 @@ use bellwether_testkit::{Fault, Requests, Verb, eventually};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{PATIENCE, Stage, recovered, servers::cluster};
+use super::{Stage, TIMEOUT, recovered, servers::cluster};
 use crate::controller::condition;
 
 const RULES: &str = "/apis/bellwether.dev/v1alpha1/healthrules";
@@ -42,7 +42,7 @@ async fn a_rule_is_told_once_that_it_is_in_force() -> Result<()> {
         let since = Instant::now();
         let read = async || stage.land.ask(Method::GET, &format!("{RULES}/{rule}"), &Value::Null).await;
         let is_in_force = async || Ok(condition(&read().await?["status"], "Valid")["reason"] == "Active");
-        eventually(PATIENCE, "the rule says that it is in force", is_in_force).await?;
+        eventually(TIMEOUT, "the rule says that it is in force", is_in_force).await?;
         recovered(name, since, Instant::now())?;
         stage.fence().await?;
         if is_killed {

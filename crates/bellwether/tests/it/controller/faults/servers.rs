@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use bellwether_testkit::{Cluster, Part, Verb, eventually};
 
-use super::{MEMBERS, PATIENCE, Stage};
+use super::{MEMBERS, Stage, TIMEOUT};
 
 pub(super) async fn cluster(name: &str) -> Result<Cluster> {
     let cluster = Cluster::builder().name(name).start().await?;
@@ -56,7 +56,7 @@ async fn the_api_server_stands_still() -> Result<()> {
     stage.proxy.forget();
     stage.proxy.cut_all().await;
     let watches = async || Ok(stage.count(Verb::Watch, MEMBERS) > 0);
-    eventually(PATIENCE, "the controller wants to watch", watches).await?;
+    eventually(TIMEOUT, "the controller wants to watch", watches).await?;
     cluster.resume_part(Part::ApiServer)?;
     let since = Instant::now();
     stage.land.is_ready("db", true).await?;

@@ -8,7 +8,7 @@ use futures::{TryStreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::{
-    PATIENCE, SHOP, Stage,
+    SHOP, Stage, TIMEOUT,
     land::{APPLICATIONS, DEPLOYMENTS, Land},
     recovered,
     witness::{Seen, Witness},
@@ -86,7 +86,7 @@ pub(super) async fn others_have_filled_it() -> Result<()> {
     fill(land).await?;
     let controller = stage.controller().await?;
     stage.says(SHOP, (2, 1)).await?;
-    eventually(PATIENCE, "the log says that it is too large", async || {
+    eventually(TIMEOUT, "the log says that it is too large", async || {
         let texts = ["write rejected", "/full\"", "part=status", "error=etcdserver: request is too large"];
         Ok(controller.program.log().lines().any(|line| texts.iter().all(|text| line.contains(text))))
     })

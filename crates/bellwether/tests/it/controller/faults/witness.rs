@@ -15,7 +15,7 @@ use tokio::{sync::watch, task::JoinSet, time::timeout};
 
 use super::{
     super::{condition, text},
-    Land, PATIENCE,
+    Land, TIMEOUT,
     land::{APPLICATIONS, DEPLOYMENTS, EVENTS, PODS, What},
 };
 
@@ -95,7 +95,7 @@ impl Witness {
                 news.changed().await?;
             }
         };
-        timeout(PATIENCE, look).await.with_context(|| format!("it was not seen that {what}"))?
+        timeout(TIMEOUT, look).await.with_context(|| format!("it was not seen that {what}"))?
     }
 
     /// Waits until all that has happened so far was seen.

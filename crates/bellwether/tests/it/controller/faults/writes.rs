@@ -8,7 +8,7 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::{
-    MEMBERS, OWN, PATIENCE, SHOP, STATUS, Stage,
+    MEMBERS, OWN, SHOP, STATUS, Stage, TIMEOUT,
     land::{APPLICATIONS, DEPLOYMENTS},
     recovered,
     witness::Witness,
@@ -141,7 +141,7 @@ impl Stage<'_> {
         let is_it = |call: &bellwether_testkit::Call| {
             call.verb == Verb::Patch && call.resource.as_ref().is_some_and(|it| it.to_string() == resource)
         };
-        eventually(PATIENCE, "a write meets a conflict", async || {
+        eventually(TIMEOUT, "a write meets a conflict", async || {
             let requests = self.proxy.requests();
             Ok(requests.iter().any(|asked| is_it(&asked.call) && asked.status == Some(StatusCode::CONFLICT)))
         })

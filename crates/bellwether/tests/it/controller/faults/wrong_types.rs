@@ -13,7 +13,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    PATIENCE, SHOP, Stage,
+    SHOP, Stage, TIMEOUT,
     land::{CLAIMS, DEPLOYMENTS, JOBS, Land, PODS, What},
     recovered,
 };
@@ -184,7 +184,7 @@ async fn every_field_is_wrong() -> Result<()> {
         let mut right = right.clone();
         right["metadata"] = json!({ "name": "right", "labels": { "app": "others" } });
         let made = async || make(land, *kind, right.clone()).await;
-        eventually(PATIENCE, &format!("{} can be made", kind.plural), made).await?;
+        eventually(TIMEOUT, &format!("{} can be made", kind.plural), made).await?;
     }
     let of_all: Vec<_> = kinds
         .iter()

@@ -1,0 +1,128 @@
+//! Queries. They take the time as an argument and change nothing.
+
+use bellwether_health::user::UserRules;
+use jiff::Timestamp;
+
+use super::Engine;
+use crate::{
+    clusters::ClusterStatus,
+    effect::{Part, Slot, Write},
+    facts::Facts,
+    group_ref::{GroupRef, OwnKind},
+    grouping::Grouping,
+    id::{Cluster, GroupKind, NamespacedName},
+    lens::Lens,
+    stats::EngineStats,
+    view::{Group, GroupRelation, GroupStatus},
+};
+
+impl Engine {
+    /// The change to write into a slot now; `None` if the slot is up to date. The outbox calls this when a
+    /// write is due.
+    pub fn render_write(&self, now: Timestamp, slot: &Slot) -> Option<Write> {
+        match slot.part {
+            Part::Status => {
+                let group = slot.group()?;
+                self.grouping(group.kind)?.status(&group, &self.feeds, now)
+            }
+            Part::OwnerReferences | Part::Object(_) | Part::ForeignStatus(_) => {
+                self.queue.requested(slot).cloned()
+            }
+        }
+    }
+
+    /// All groups whose members are known, with their members, sorted by name. Empty before the required kinds
+    /// are listed.
+    pub fn groups(&self, now: Timestamp) -> Vec<Group> {
+        if !self.synced {
+            return Vec::new();
+        }
+        let groups = self.groupings.iter().flat_map(|grouping| grouping.groups(&self.feeds, now));
+        let mut groups: Vec<_> = groups.collect();
+        groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
+        groups
+    }
+
+    /// `None` if the group does not exist, or if one of its kinds is not known.
+    pub fn group(&self, now: Timestamp, group: &GroupRef) -> Option<Group> {
+        self.grouping(group.kind).filter(|_| self.synced)?.group(group, &self.feeds, now)
+    }
+
+    pub(super) fn group_count(&self) -> usize {
+        self.groupings.iter().map(|grouping| grouping.group_count()).sum()
+    }
+
+    /// `None` before its source has sent an event.
+    pub fn cluster(&self, cluster: &Cluster) -> Option<&ClusterStatus> {
+        self.clusters.get(cluster)
+    }
+
+    /// The status of one group without its members, or why it is not known.
+    pub fn summary(&self, now: Timestamp, kind: &GroupKind, name: &NamespacedName) -> GroupStatus {
+        let hub = self.clusters.get(&Cluster::hub());
+        if let Some(since) = hub.and_then(|hub| hub.silent_since(now)) {
+            return GroupStatus::Silent { since };
+        }
+        if !self.synced {
+            let base = self.base.iter().filter_map(|feed| self.feeds.get(*feed));
+            return GroupStatus::waiting_for(
+                base.filter(|feed| !feed.is_known()).map(|feed| feed.kind.clone()),
+            );
+        }
+        let found = OwnKind::of(kind).and_then(|kind| {
+            self.grouping(kind)?.summary(&GroupRef::new(kind, name.clone()), &self.feeds, now)
+        });
+        found.unwrap_or_else(|| {
+            let feed = self.feeds.of_kind(&Cluster::hub(), kind);
+            GroupStatus::absent_or_unreadable(kind, feed.and_then(|(_, feed)| feed.unreadable.clone()))
+        })
+    }
+
+    /// True if every group can be reported: all kinds are listed, and no relist is in progress.
+    pub fn is_consistent(&self) -> bool {
+        self.synced && self.feeds.are_consistent()
+    }
+
+    /// How the Applications of its namespace and the Rollups relate to an object, whether its kind is watched
+    /// or not.
+    pub fn relations(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<GroupRelation> {
+        self.groupings.iter().flat_map(|grouping| grouping.relations(kind, name, facts)).collect()
+    }
+
+    /// The lens for a kind, with the active HealthRules.
+    pub fn lens(&self, kind: &GroupKind) -> Lens {
+        Lens::new(kind, self.feeds.rules().clone())
+    }
+
+    pub fn rules(&self) -> &UserRules {
+        self.feeds.rules()
+    }
+
+    pub fn stats(&self) -> EngineStats {
+        let (feeds, objects) = self.feeds.size();
+        let (index_entries, unknown) = (self.queue.request_count(), self.feeds.unknown());
+        let mut stats = EngineStats {
+            synced: self.synced,
+            feeds,
+            objects,
+            index_entries,
+            unlisted_kinds: unknown,
+            ..EngineStats::default()
+        };
+        let clusters = self.clusters.all().map(|(cluster, status)| (cluster.clone(), status.clone()));
+        stats.clusters = clusters.collect();
+        for grouping in &self.groupings {
+            grouping.add_to_stats(&mut stats);
+        }
+        stats
+    }
+
+    /// Groups that contain one another, so that their nested evaluation does not end.
+    pub fn cyclic_groups(&self) -> impl Iterator<Item = &GroupRef> {
+        self.nested.iter().flat_map(|nested| &nested.cyclic)
+    }
+
+    fn grouping(&self, kind: OwnKind) -> Option<&dyn Grouping> {
+        self.groupings.iter().find(|grouping| grouping.handles(kind)).map(|grouping| &**grouping)
+    }
+}

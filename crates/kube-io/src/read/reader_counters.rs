@@ -1,0 +1,179 @@
+//! Counters and liveness of a reader.
+
+use std::{
+    sync::{
+        Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bellwether_engine::{ClusterEvent, FeedEvent, Now};
+use jiff::Timestamp;
+
+use crate::clock::time_of;
+
+#[derive(Debug, Default)]
+pub struct ReaderCounters {
+    /// Lists started, without further pages.
+    pub lists: Count,
+    /// Lists started by a feed that had completed a list before.
+    pub relists: Count,
+    /// Watches started.
+    pub watches: Count,
+    /// Watches open now.
+    pub open_watches: Count,
+    /// Objects in lists and watch events decoded.
+    pub decoded: Count,
+    /// Malformed objects.
+    pub malformed: Count,
+    /// Failed lists, watches and discoveries.
+    pub errors: Count,
+    /// Discoveries started.
+    pub discoveries: Count,
+    feeds: Mutex<Vec<Weak<FeedLiveness>>>,
+}
+
+impl ReaderCounters {
+    /// The time of the last response to the feed that has been silent longest. API servers send a bookmark on
+    /// every watch about once a minute.
+    pub fn oldest_response(&self) -> Option<Timestamp> {
+        let feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        feeds.iter().filter_map(|liveness| liveness.upgrade()?.last()).min().map(time_of)
+    }
+
+    /// The time of the last response to any feed.
+    pub fn last_response(&self) -> Option<Timestamp> {
+        self.last_activity().map(time_of)
+    }
+
+    /// [`ReaderCounters::last_response`] by the monotonic clock.
+    pub(crate) fn last_activity(&self) -> Option<Duration> {
+        let feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        feeds.iter().filter_map(|liveness| liveness.upgrade()?.last()).max()
+    }
+
+    /// `Connected` if the watches of all listed kinds are open, otherwise `Lost`. `None` before the first
+    /// list.
+    pub fn connection(&self) -> Option<ClusterEvent> {
+        let feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        let watches = feeds.iter().filter_map(|liveness| liveness.upgrade()?.is_open());
+        let all_open = watches.reduce(|one, other| one && other)?;
+        Some(if all_open { ClusterEvent::Connected } else { ClusterEvent::Disconnected })
+    }
+
+    pub(super) fn track(&self, liveness: Weak<FeedLiveness>) {
+        let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        feeds.retain(|liveness| liveness.strong_count() > 0);
+        feeds.push(liveness);
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add(&self, more: usize) {
+        self.0.fetch_add(more as u64, Ordering::Relaxed);
+    }
+
+    /// Adds one until the guard is dropped.
+    pub(super) fn guard(&self) -> CountGuard<'_> {
+        self.add(1);
+        CountGuard(self)
+    }
+}
+
+pub(super) struct CountGuard<'c>(&'c Count);
+
+impl Drop for CountGuard<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct FeedLiveness {
+    /// The last response, in milliseconds of [`Now::passed`]; 0 for never.
+    last: AtomicU64,
+    /// Whether the kind is listed and readable, so that a watch should be open.
+    listed: AtomicBool,
+    open: AtomicBool,
+}
+
+impl FeedLiveness {
+    /// The API server has responded.
+    pub(super) fn responded(&self, now: Now) {
+        let passed = u64::try_from(now.passed.as_millis()).unwrap_or(u64::MAX);
+        self.last.store(passed.max(1), Ordering::Relaxed);
+    }
+
+    /// The feed has sent this event to the engine.
+    pub(super) fn sent(&self, event: &FeedEvent) {
+        match event {
+            FeedEvent::ListCompleted => self.listed.store(true, Ordering::Relaxed),
+            FeedEvent::Unreadable(_) => self.listed.store(false, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+
+    /// Marks the watch as open until the guard is dropped.
+    pub(super) fn open(&self) -> OpenWatch<'_> {
+        self.open.store(true, Ordering::Relaxed);
+        OpenWatch(self)
+    }
+
+    /// `None` while the feed needs no watch.
+    fn is_open(&self) -> Option<bool> {
+        self.listed.load(Ordering::Relaxed).then(|| self.open.load(Ordering::Relaxed))
+    }
+
+    fn last(&self) -> Option<Duration> {
+        match self.last.load(Ordering::Relaxed) {
+            0 => None,
+            passed => Some(Duration::from_millis(passed)),
+        }
+    }
+}
+
+pub(super) struct OpenWatch<'p>(&'p FeedLiveness);
+
+impl Drop for OpenWatch<'_> {
+    fn drop(&mut self) {
+        self.0.open.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bellwether_engine::Unreadable;
+
+    use super::*;
+
+    #[test]
+    fn one_closed_watch_of_a_listed_kind_is_a_lost_connection() {
+        let (counters, [pods, nodes]) =
+            (ReaderCounters::default(), [(); 2].map(|()| Arc::new(FeedLiveness::default())));
+        for liveness in [&pods, &nodes] {
+            counters.track(Arc::downgrade(liveness));
+        }
+        assert_eq!(counters.connection(), None, "nothing has been listed");
+        pods.sent(&FeedEvent::ListCompleted);
+        let open = pods.open();
+        assert_eq!(counters.connection(), Some(ClusterEvent::Connected));
+        nodes.sent(&FeedEvent::ListCompleted);
+        assert_eq!(counters.connection(), Some(ClusterEvent::Disconnected));
+        nodes.sent(&FeedEvent::Unreadable(Unreadable::NotServed));
+        assert_eq!(counters.connection(), Some(ClusterEvent::Connected), "there is nothing to watch");
+        drop(open);
+        assert_eq!(counters.connection(), Some(ClusterEvent::Disconnected));
+        drop(pods);
+        assert_eq!(counters.connection(), None, "no feed is left");
+    }
+}
