@@ -45,7 +45,7 @@ async fn main() -> Result<()> {
         seconds.push(begun.elapsed().as_secs_f64());
         let text = String::from_utf8(output.stdout)?;
         let (all, bad) = (population.applications(), population.applications().div_ceil(10));
-        let expected = format!("{bad} in progress, {} ready", all - bad);
+        let expected = format!("{bad} InProgress, {} Ready", all - bad);
         ensure!(
             output.status.code() == Some(1) && text.contains(&expected),
             "unexpected output, want {expected}: {text}"

@@ -1,4 +1,4 @@
-//! `bellwether assess`: the health of objects from files or standard input.
+//! `bellwether assess`: the health of objects from files or stdin.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -8,8 +8,8 @@ use bellwether_input::InputError;
 use bellwether_inspect::{observe::is_group, shell::program};
 use bellwether_model::State;
 use bellwether_terminal::{
-    BELOW, Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, in_words, percent,
-    printable, rank, sign, style,
+    BELOW, Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, printable, rank, sign,
+    style, wrap,
 };
 use jiff::Timestamp;
 
@@ -54,6 +54,7 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
         errors: errors(&read),
         notes: notes.into_iter().collect(),
         code: exit_code(&read),
+        ..Outcome::default()
     }))
 }
 
@@ -119,7 +120,7 @@ impl Page<'_> {
         self.rows.sort_by_key(|row| rank(row.assessment.state()));
         let ready = self.rows.iter().filter(|row| row.assessment.state() == Some(State::Ready)).count();
         let hides = ready > MANY && !self.all;
-        let summary = self.summary(hides, entries - self.rows.len());
+        let summary = self.summary(hides, entries - self.rows.len(), screen);
         if hides {
             self.rows.retain(|row| row.assessment.state() != Some(State::Ready));
         }
@@ -130,7 +131,6 @@ impl Page<'_> {
     fn table(&self, screen: Screen) -> Table {
         let native = self.rows.iter().any(|row| row.assessment.verdict().is_some());
         let mut headers = vec!["NAMESPACE", "NAME", if native { "STATE" } else { "STATUS" }];
-        let bars = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
         if native {
             headers.extend(["FOR", "PROGRESS"]);
             headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
@@ -147,7 +147,9 @@ impl Page<'_> {
             if let Some(verdict) = row.assessment.verdict() {
                 let progress = (verdict.state != State::Unknown).then_some(verdict.progress);
                 cells.push(verdict.since.map(|since| how_long(since, self.now)).unwrap_or_default().into());
-                cells.push(if bars { bar(progress) } else { percent(progress) }.into());
+                // On a narrow screen, names and reasons need the room. A table omits a column without content.
+                let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
+                cells.push(if has_room { bar(progress).into() } else { Cell::default() });
                 if self.wide {
                     cells.push(verdict.reason.clone().into_owned().into());
                     cells.push(evidence::rule(verdict).into());
@@ -168,12 +170,16 @@ impl Page<'_> {
         table
     }
 
-    fn summary(&self, hides: bool, errors: usize) -> String {
+    fn summary(&self, hides: bool, errors: usize, screen: Screen) -> String {
         let mut parts: Vec<_> = WORST_FIRST
             .iter()
             .filter_map(|state| {
                 let mut rows = self.rows.iter().filter(|row| row.assessment.state() == *state);
-                let word = in_words(&rows.next()?.assessment.word());
+                let first = rows.next()?;
+                let word = match state {
+                    Some(_) => first.assessment.word(),
+                    None => "without a health check".to_owned(),
+                };
                 Some(format!("{} {word}", 1 + rows.count()))
             })
             .collect();
@@ -197,14 +203,14 @@ impl Page<'_> {
                 printable(&kinds.join(", "))
             );
         }
-        summary.push('\n');
-        summary
+        wrap(&summary, screen.width.unwrap_or(usize::MAX)).join("\n") + "\n"
     }
 }
 
 /// The fields that a verdict is based on.
 fn fields(evidence: &[Evidence], screen: Screen) -> Vec<String> {
-    let mut lines = evidence::found(evidence);
+    let room = screen.width.map_or(usize::MAX, |width| width.saturating_sub(BELOW));
+    let mut lines = evidence::found(evidence, room);
     let absent = evidence::absent(evidence, screen.page() - BELOW - "absent: ".len());
     lines.extend(absent.iter().enumerate().map(|(index, line)| {
         let title = if index == 0 { "absent: " } else { "        " };

@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Result, anyhow, ensure};
 use bellwether_engine::{Dialect, Engine, GroupKind, NamespacedName, OwnKind};
+use bellwether_inspect::shell::program;
 use bellwether_kube_io::{
     client::ClientOptions,
     controller_loop::ControllerLoop,
@@ -34,7 +35,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::{
     cli::{Controller, LogFormat},
-    output::Outcome,
+    output::{Outcome, cause},
 };
 
 use probes::Probes;
@@ -61,7 +62,7 @@ pub(crate) fn run(command: &Controller) -> Result<Outcome> {
 fn log(command: &Controller) -> Result<()> {
     // kube's own lines repeat ours.
     let filter = EnvFilter::try_new(format!("kube_client=off,{}", command.log)).map_err(|error| {
-        anyhow!("invalid --log {:?}: {error}. Set a level such as info or debug.", command.log)
+        anyhow!("invalid --log {:?}: {error}. Set a level such as info or debug", command.log)
     })?;
     let subscriber =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
@@ -87,8 +88,9 @@ async fn control(command: &Controller) -> Result<()> {
     connection.check().await?;
     let listener = TcpListener::bind(&command.listen).await.map_err(|error| {
         anyhow!(
-            "cannot listen on {}: {error}. Set --listen to ADDRESS:PORT with a free port.",
-            command.listen
+            "cannot listen on {}: {}. Set --listen to ADDRESS:PORT with a free port",
+            command.listen,
+            cause(&error)
         )
     })?;
     let identity = identity();
@@ -136,7 +138,7 @@ async fn control(command: &Controller) -> Result<()> {
         // Without a response, the Lease expires by itself.
         let _ = timeout(REQUEST_TIMEOUT, elector.release()).await;
     }
-    ensure!(*stopped.borrow(), "the leader election task has failed. Restart the controller.");
+    ensure!(*stopped.borrow(), "the leader election task has failed. Restart the controller");
     if let Ok(ended) = timeout(GRACE, server).await {
         ended??;
     }
@@ -188,7 +190,7 @@ async fn check_crds(client: &Client) {
         call(client, Verb::Get.request(&path, Vec::new()), REQUEST_TIMEOUT).await
         && error.class == ErrorClass::NotServed
     {
-        warn!("CRDs not installed. Run: bellwether crds | kubectl apply --server-side -f -");
+        warn!("CRDs not installed. Run: {} crds | kubectl apply --server-side -f -", program());
     }
 }
 
@@ -205,8 +207,8 @@ async fn ensure_namespace(name: &str, client: &Client) {
     match call(client, Verb::Create.request(collection, namespace.to_string().into_bytes()), REQUEST_TIMEOUT)
         .await
     {
-        Ok(_) => info!(namespace = name, "created the namespace of the Lease"),
-        Err(error) => warn!(namespace = name, %error, "cannot create the namespace of the Lease"),
+        Ok(_) => info!(namespace = name, "created namespace"),
+        Err(error) => warn!(namespace = name, %error, "cannot create namespace"),
     }
 }
 

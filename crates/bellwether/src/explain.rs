@@ -1,4 +1,4 @@
-//! `bellwether explain`: the rule and the fields behind a verdict.
+//! `bellwether explain`: the rule and the fields behind a state.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -36,7 +36,7 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
         command.objects.files.iter().filter_map(|file| file.to_str()).find(|word| is_name(word))
     {
         return Ok(Outcome::bad_input(format!(
-            "no such file: {word}. For an object in the cluster give KIND/NAME, e.g. application/{word}"
+            "no such file: {word}. For an object in the cluster, use KIND/NAME, e.g. bwapp/{word}"
         )));
     }
     let inputs = match command.objects.inputs("explain") {
@@ -76,7 +76,8 @@ fn is_name(word: &str) -> bool {
 fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<Outcome> {
     let Explain { objects: Objects { named, files, now, no_builtin, rules }, location, .. } = command;
     if !named.is_empty() || files.len() > objects.len() {
-        let error = format!("give either objects or files, not both: not a file: {}", objects.join(", "));
+        let are = if objects.len() == 1 { "is not a file" } else { "are not files" };
+        let error = format!("cannot mix objects and files: {} {are}", objects.join(", "));
         return Ok(Outcome::bad_input(error));
     }
     let chosen = Chosen::by(rules);
@@ -126,7 +127,7 @@ fn replace_stored(row: &mut Row, group: Option<&Group>) -> Option<String> {
     let heading = row.identity.heading();
     let stored = row.assessment.verdict()?.clone();
     let Some(group) = group else {
-        return Some(format!("{heading}: showing the stored status, because its members cannot be read"));
+        return Some(format!("{heading}: showing the stored status: its members cannot be read"));
     };
     let verdict = group.verdict(&stored)?;
     if (verdict.state, &verdict.message) == (stored.state, &stored.message) {
@@ -134,7 +135,8 @@ fn replace_stored(row: &mut Row, group: Option<&Group>) -> Option<String> {
     }
     row.assessment = Assessment::Native(verdict);
     row.evidence = Some(group.conditions.iter().map(condition).collect());
-    Some(format!("{heading}: assessed now; the stored status is {}: {}", stored.state.name(), stored.message))
+    let (state, message) = (stored.state.name(), stored.message);
+    Some(format!("{heading}: stored status is {state}: {message}; showing the current assessment"))
 }
 
 /// A condition as the controller would write it now.
@@ -208,7 +210,8 @@ fn explanation(row: &Row, rules: &[RuleText], now: Timestamp, screen: Screen) ->
         );
     }
     let evidence = row.evidence.as_deref().unwrap_or_default();
-    add("read", evidence::found(evidence));
+    let room = screen.width.map_or(usize::MAX, |all| all.saturating_sub(TITLES));
+    add("read", evidence::found(evidence, room));
     add("absent", evidence::absent(evidence, width));
     text
 }

@@ -74,3 +74,23 @@ pub fn run() -> ExitCode {
     };
     output::finish(outcome)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines of the examples, which begin with spaces.
+    fn examples(command: &clap::Command) -> Vec<String> {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let own = help.lines().filter(|line| line.starts_with("  ")).map(str::to_owned);
+        own.chain(command.get_subcommands().flat_map(examples)).collect()
+    }
+
+    #[test]
+    fn examples_of_a_kubectl_plugin_fit_on_80_columns() {
+        let examples = examples(&with_program_name(Cli::command(), "kubectl bellwether"));
+        assert!(examples.len() > 40, "{examples:#?}");
+        let long: Vec<_> = examples.iter().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{long:#?}");
+    }
+}

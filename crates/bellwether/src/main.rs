@@ -1,4 +1,4 @@
-//! `bellwether`: one trustworthy status for many Kubernetes objects.
+//! `bellwether`: shows one status for many Kubernetes objects.
 
 use std::process::ExitCode;
 

@@ -74,7 +74,7 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
     let _ = writeln!(text, "{}", printable(&end.text));
     let Notes { problems, mut notes, forbidden, .. } = observation.notes;
     notes.extend(forbidden);
-    Ok(Outcome { text, errors: problems, notes, code: exit_code(outcome) })
+    Ok(Outcome { text, errors: problems, notes, code: exit_code(outcome), ..Outcome::default() })
 }
 
 /// A group that is watched.

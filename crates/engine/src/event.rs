@@ -95,7 +95,7 @@ impl Unreadable {
             Self::Forbidden { resource } => {
                 format!("; grant get, list and watch on {resource}.{}", kind.group)
             }
-            Self::NotServed => "; check its group and kind, and that its CRD is installed".to_owned(),
+            Self::NotServed => "; check the group and kind, and that the CRD is installed".to_owned(),
             Self::NotConnected | Self::NotInInput | Self::Failing { .. } => String::new(),
         }
     }

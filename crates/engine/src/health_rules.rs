@@ -181,10 +181,8 @@ fn statement(rule: &HealthRuleState, active: &UserRules) -> Statement {
             )
         }
         (Ok(compiled), Some(other)) => {
-            let message = format!(
-                "HealthRule {other} for {} takes precedence: it is older, or first by name",
-                compiled.kind()
-            );
+            let message =
+                format!("overridden by HealthRule/{other} for {} (older, or first by name)", compiled.kind());
             Statement::new(ConditionStatus::False, reasons::OVERRIDDEN, message)
         }
         (Ok(_), None) => Statement::new(ConditionStatus::True, reasons::ACTIVE, "The rule is active"),

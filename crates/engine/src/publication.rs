@@ -346,8 +346,7 @@ impl Publication {
             uid: self.uid.clone(),
             reason: reasons::event::STATUS_OVERWRITTEN,
             message: format!(
-                "another controller overwrites this status: {remedy}; until then Bellwether writes it less and less \
-                 often"
+                "another controller overwrites this status: {remedy}. Until then, Bellwether backs off"
             )
             .into(),
         }

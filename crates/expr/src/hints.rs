@@ -13,7 +13,7 @@ pub(crate) fn for_stray(rest: &str) -> Option<String> {
         '~' => "write != for not equal, ! for not, or x.matches('...') for a regular expression",
         '$' => "write the path without $: status.phase",
         '#' => "write // for a comment",
-        ';' | '@' => "remove it",
+        ';' | '@' => "remove this character",
         '‘' | '’' | '“' | '”' | '„' | '«' | '»' => "write straight quotes: ' or \"",
         '≠' => "write !=",
         '≤' => "write <=",
@@ -59,7 +59,7 @@ pub(crate) fn for_reserved(word: &str) -> Option<String> {
         }
         "let" | "var" | "const" => "to name a value, write cel.bind(name, value, expression)",
         "namespace" => "write metadata.namespace for the namespace of an object",
-        "return" => "remove it: the value of the expression is the result",
+        "return" => "remove return: the value of the expression is the result",
         "function" => "use the functions of CEL: an expression cannot define its own",
         _ => return None,
     };

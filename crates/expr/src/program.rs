@@ -84,7 +84,7 @@ impl Program {
     pub fn describe(&self, stop: &Stop<'_>) -> String {
         match stop {
             Stop::Missing(missing) => missing.to_string(),
-            Stop::TooExpensive => "cost limit exceeded".to_owned(),
+            Stop::TooExpensive => "expression exceeded its cost limit".to_owned(),
             Stop::Error(error) => match self.place(error) {
                 Some(Place::Tree(root)) if root.is_empty() => error.text.clone(),
                 Some(place) => format!("{place}: {}", error.text),

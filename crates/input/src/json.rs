@@ -21,7 +21,6 @@ pub(super) fn looks_like_it(text: &str) -> bool {
 pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, visit: &VisitInText<'_, R>) -> Found<R> {
     let mut found = Vec::new();
     let mut lines = LineCounter { text, offset: 0, line: place.line };
-    let mut document = place.document;
     let mut rest = 0;
     while rest < text.len() {
         let first_line = lines.at(rest);
@@ -31,8 +30,7 @@ pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, visit: &VisitInText
             let start = rest + values.byte_offset();
             let Some(value) = values.next() else { return found };
             let start = start + blank(&text[start..]);
-            let place = Place { document, item: None, line: lines.at(start) };
-            document += 1;
+            let place = Place { item: None, line: lines.at(start) };
             match value {
                 Ok(Skimmed(value)) => {
                     let end = rest + values.byte_offset();

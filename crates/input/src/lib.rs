@@ -1,4 +1,4 @@
-//! Objects from files, directories and standard input: YAML documents, JSON, JSON lines and lists.
+//! Objects from files, directories and stdin: YAML documents, JSON, JSON lines and lists.
 //!
 //! Each object is visited as soon as it is decoded, and then dropped. In memory are the results of the visits
 //! and the text of one file at a time. What is not a Kubernetes object becomes a [`InputError`] with a place;
@@ -55,7 +55,7 @@ impl fmt::Display for InputError {
 /// The result for each object, in the order of the input.
 pub type Entries<R> = Vec<Result<R, InputError>>;
 
-/// Visits every object in the inputs, decoded with the plan. The path `-` is standard input.
+/// Visits every object in the inputs, decoded with the plan. The path `-` is stdin.
 pub fn read<R: Send>(inputs: &[PathBuf], plan: &Plan, visit: &Visit<'_, R>) -> Entries<R> {
     read_with_spots(inputs, plan, &|object, _| visit(object))
 }
@@ -86,18 +86,18 @@ fn read_input<R: Send>(
 
 #[derive(Clone, Copy)]
 enum Source<'p> {
-    StandardInput,
+    Stdin,
     File(&'p Path),
 }
 
 impl<'p> Source<'p> {
     fn of(path: &'p Path) -> Self {
-        if path == Path::new("-") { Self::StandardInput } else { Self::File(path) }
+        if path == Path::new("-") { Self::Stdin } else { Self::File(path) }
     }
 
     fn read(self) -> io::Result<Vec<u8>> {
         match self {
-            Self::StandardInput => {
+            Self::Stdin => {
                 let mut bytes = Vec::new();
                 io::stdin().lock().read_to_end(&mut bytes)?;
                 Ok(bytes)
@@ -115,7 +115,7 @@ impl<'p> Source<'p> {
 impl fmt::Display for Source<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::StandardInput => f.write_str("standard input"),
+            Self::Stdin => f.write_str("stdin"),
             Self::File(path) => f.write_str(&printable(&path.to_string_lossy())),
         }
     }
@@ -174,8 +174,8 @@ fn read_one<R: Send>(
     let text = match str::from_utf8(bytes) {
         Ok(text) => text.trim_start_matches('\u{feff}'),
         Err(error) => {
-            let what = format!("{source}: not UTF-8 (byte {})", error.valid_up_to());
-            entries.push(Err(InputError(what)));
+            let line = 1 + bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
+            entries.push(Err(InputError(format!("{source}:{line}: not UTF-8"))));
             return 0;
         }
     };
@@ -188,31 +188,35 @@ fn read_one<R: Send>(
 /// A place in a text. Numbers start at 1.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    document: usize,
-    /// The item, if the document is a list.
+    /// The item of a list.
     item: Option<usize>,
     line: usize,
 }
 
+/// Editors open `file:line`.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.line)?;
+        self.item.map_or(Ok(()), |item| write!(f, " (item {item})"))
+    }
+}
+
 #[derive(Clone, Debug)]
 struct LocatedError {
+    /// With the item only if the line is not its own.
     place: Place,
     what: String,
 }
 
 impl LocatedError {
     fn at(&self, source: Source<'_>) -> InputError {
-        InputError(format!("{source}, {self}"))
+        InputError(format!("{source}:{self}"))
     }
 }
 
 impl fmt::Display for LocatedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "document {}", self.place.document)?;
-        if let Some(item) = self.place.item {
-            write!(f, ", item {item}")?;
-        }
-        write!(f, ", line {}: {}", self.place.line, printable(&self.what))
+        write!(f, "{}: {}", self.place, printable(&self.what))
     }
 }
 
@@ -274,10 +278,10 @@ impl<'t, R> Collector<'t, R> {
     }
 
     fn take(&mut self, object: Result<Object<'_>, String>) {
-        let place = self.origin.place;
+        let place = self.origin.reported_place();
         let visited = object.and_then(|object| self.visit(&self.head.item(object)));
         self.found.push(visited.map_err(|what| LocatedError { place, what }));
-        self.origin.place.item = place.item.map(|item| item + 1);
+        self.origin.place.item = self.origin.place.item.map(|item| item + 1);
     }
 
     fn visit(&self, object: &Object<'_>) -> Result<R, String> {

@@ -17,6 +17,13 @@ pub(super) struct Origin<'t> {
     pub(super) route: Route,
 }
 
+impl Origin<'_> {
+    /// Only in a list that is parsed as a whole, the line is not that of the item.
+    pub(super) fn reported_place(&self) -> Place {
+        Place { item: self.place.item.filter(|_| self.route == Route::Items), ..self.place }
+    }
+}
+
 /// How to find an object in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
@@ -36,14 +43,14 @@ pub struct ObjectLocation<'s> {
 }
 
 impl ObjectLocation<'_> {
-    /// The file as the user named it, or `standard input`.
+    /// The file as the user named it, or `stdin`.
     pub fn file(&self) -> String {
         self.source.to_string()
     }
 
     /// An error about the object.
     pub fn problem(&self, what: String) -> InputError {
-        LocatedError { place: self.origin.place, what }.at(self.source)
+        LocatedError { place: self.origin.reported_place(), what }.at(self.source)
     }
 
     /// The line numbers of the fields. Parses the text again.
@@ -70,12 +77,7 @@ impl ObjectLocation<'_> {
 /// The file and the line, without parsing the text again.
 impl fmt::Display for ObjectLocation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Origin { place: Place { item, line, .. }, route, .. } = self.origin;
-        write!(f, "{}:{line}", self.source)?;
-        match item {
-            Some(item) if route == Route::Items => write!(f, " (item {item})"),
-            _ => Ok(()),
-        }
+        write!(f, "{}:{}", self.source, self.origin.reported_place())
     }
 }
 

@@ -12,8 +12,6 @@ use super::{Place, json, seeds::Head};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Document<'t> {
     pub(super) text: &'t str,
-    /// The number of the document, from 1. Documents without content do not count.
-    pub(super) number: usize,
     /// The first line of the document in the text, from 1.
     pub(super) line: usize,
 }
@@ -44,7 +42,7 @@ pub(super) fn documents(text: &str) -> Vec<Document<'_>> {
     let mut start = 0;
     let mut start_line = 1;
     let mut offset = 0;
-    let mut end = |text, line| documents.extend(Document::of(text, line, documents.len() + 1));
+    let mut end = |text, line| documents.extend(Document::of(text, line));
     for (index, line) in text.split_inclusive('\n').enumerate() {
         if is_separator(line) {
             end(&text[start..offset], start_line);
@@ -59,7 +57,7 @@ pub(super) fn documents(text: &str) -> Vec<Document<'_>> {
 
 /// A text with one JSON value on each line, as one document.
 pub(super) fn json_lines(text: &str) -> Option<(Document<'_>, Vec<Piece<'_>>)> {
-    let document = Document { text, number: 1, line: 1 };
+    let document = Document { text, line: 1 };
     let piece = Piece { content: Content::Json, ..document.whole() };
     (!text.trim().is_empty()).then(|| (document, vec![piece]))
 }
@@ -74,12 +72,12 @@ fn is_separator(line: &str) -> bool {
 
 impl<'t> Document<'t> {
     /// Starts at the first line that is neither blank, a comment nor a directive. `None` without such a line.
-    fn of(text: &'t str, line: usize, number: usize) -> Option<Self> {
+    fn of(text: &'t str, line: usize) -> Option<Self> {
         let mut offset = 0;
         for (index, content) in text.split_inclusive('\n').enumerate() {
             let first = content.trim_start().chars().next();
             if first.is_some_and(|first| !matches!(first, '#' | '%')) {
-                return Some(Self { text: &text[offset..], number, line: line + index });
+                return Some(Self { text: &text[offset..], line: line + index });
             }
             offset += content.len();
         }
@@ -101,19 +99,16 @@ impl<'t> Document<'t> {
         let items = outline.items.iter().enumerate();
         items
             .map(|(index, item)| {
-                let content = Content::Item(outline.head.clone());
-                self.piece(item.text, self.line + item.line, Some(index + 1), content)
+                let place = Place { item: Some(index + 1), line: self.line + item.line };
+                Piece { text: item.text, place, content: Content::Item(outline.head.clone()) }
             })
             .collect()
     }
 
     /// The whole document as one piece.
     pub(super) fn whole(&self) -> Piece<'t> {
-        self.piece(self.text, self.line, None, Content::Unclear)
-    }
-
-    fn piece(&self, text: &'t str, line: usize, item: Option<usize>, content: Content<'t>) -> Piece<'t> {
-        Piece { text, place: Place { document: self.number, item, line }, content }
+        let place = Place { item: None, line: self.line };
+        Piece { text: self.text, place, content: Content::Unclear }
     }
 }
 

@@ -109,36 +109,41 @@ fn objects_that_look_like_lists(#[case] text: &str, #[case] object: &str) {
 }
 
 #[rstest]
-#[case::text("just text\n", "(document 1, line 1: not a Kubernetes object: expected a map, found a string)")]
-#[case::a_number(
-    "---\n# the answer\n42\n",
-    "(document 1, line 3: not a Kubernetes object: expected a map, found a number)"
-)]
-#[case::a_list("- a\n- b\n", "(document 1, line 1: not a Kubernetes object: expected a map, found a list)")]
-#[case::a_list_of_json(
-    "[1, 2]",
-    "(document 1, line 1: not a Kubernetes object: expected a map, found a list)"
-)]
-#[case::values(
-    "replicas: 3\nimage: web\n",
-    "(document 1, line 1: not a Kubernetes object: apiVersion and kind missing)"
-)]
-#[case::no_kind("apiVersion: v1\n", "(document 1, line 1: not a Kubernetes object: kind missing)")]
-#[case::no_version("kind: Pod\n", "(document 1, line 1: not a Kubernetes object: apiVersion missing)")]
-#[case::a_kind_of_a_wrong_type(
-    "apiVersion: v1\nkind: 5\n",
-    "(document 1, line 1: not a Kubernetes object: kind missing)"
-)]
+#[case::text("just text\n", "(1: not a Kubernetes object: expected a map, found a string)")]
+#[case::a_number("---\n# the answer\n42\n", "(3: not a Kubernetes object: expected a map, found a number)")]
+#[case::a_list("- a\n- b\n", "(1: not a Kubernetes object: expected a map, found a list)")]
+#[case::a_list_of_json("[1, 2]", "(1: not a Kubernetes object: expected a map, found a list)")]
+#[case::values("replicas: 3\nimage: web\n", "(1: not a Kubernetes object: apiVersion and kind missing)")]
+#[case::no_kind("apiVersion: v1\n", "(1: not a Kubernetes object: kind missing)")]
+#[case::no_version("kind: Pod\n", "(1: not a Kubernetes object: apiVersion missing)")]
+#[case::a_kind_of_a_wrong_type("apiVersion: v1\nkind: 5\n", "(1: not a Kubernetes object: kind missing)")]
 #[case::an_item_of_any_kind(
     "apiVersion: v1\nkind: List\nitems:\n- metadata: {name: a}\n",
-    "(document 1, item 1, line 4: not a Kubernetes object: apiVersion and kind missing)"
+    "(4: not a Kubernetes object: apiVersion and kind missing)"
 )]
 #[case::an_item_that_is_not_an_object(
     "{\"kind\":\"List\",\"items\":[7]}",
-    "(document 1, item 1, line 1: not a Kubernetes object: expected a map, found a number)"
+    "(1 (item 1): not a Kubernetes object: expected a map, found a number)"
 )]
 fn not_an_object(#[case] text: &str, #[case] error: &str) {
     assert_eq!(found(text), [error]);
+}
+
+#[test]
+fn unreadable_files() {
+    let directory = std::env::temp_dir().join(format!("bellwether-input-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let (file, missing) = (directory.join("binary.yaml"), directory.join("missing.yaml"));
+    std::fs::write(&file, b"a: b\nc: \xff\n").unwrap();
+    let inputs = [file.clone(), missing.clone()];
+    let read = crate::read(&inputs, &Plan::everything(), &|_| ());
+    let errors: Vec<_> = read.into_iter().map(|entry| entry.unwrap_err().to_string()).collect();
+    std::fs::remove_dir_all(&directory).unwrap();
+    let expected = [
+        format!("{}:2: not UTF-8", file.display()),
+        format!("cannot read {}: no such file", missing.display()),
+    ];
+    assert_eq!(errors, expected);
 }
 
 #[rstest]
@@ -159,7 +164,7 @@ fn a_broken_document_does_not_hide_the_others() {
     let found = found(&format!("{A}---\nkind: [\napiVersion: v1\n---\n{B}"));
     assert_eq!(found.len(), 3, "{found:?}");
     assert_eq!((found[0].as_str(), found[2].as_str()), ("v1 Pod a", "v1 Pod b"));
-    assert!(found[1].starts_with("(document 2, line 6: invalid YAML: "), "{}", found[1]);
+    assert!(found[1].starts_with("(6: invalid YAML: "), "{}", found[1]);
 }
 
 #[test]
@@ -167,7 +172,7 @@ fn a_broken_item_does_not_hide_the_others() {
     let text = list("- ", "  ").replace("name: a", "name: [a");
     let found = found(&text);
     assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found[0].starts_with("(document 1, item 1, line "), "{}", found[0]);
+    assert!(found[0].starts_with("(6: invalid YAML: "), "{}", found[0]);
     assert_eq!(found[1], "v1 Pod b");
 }
 
@@ -183,7 +188,7 @@ fn a_broken_line_does_not_hide_the_others(#[case] line: &str) {
     let found = found(&format!("{LINE_A}\n{line}\n{LINE_B}\n"));
     assert_eq!(found.len(), 3, "{found:?}");
     assert_eq!((found[0].as_str(), found[2].as_str()), ("v1 Pod a", "v1 Pod b"));
-    assert!(found[1].starts_with("(document 2, line 2: invalid JSON: "), "{}", found[1]);
+    assert!(found[1].starts_with("(2: invalid JSON: "), "{}", found[1]);
 }
 
 #[test]
@@ -198,13 +203,13 @@ fn broken_json_of_many_lines_is_one_error() {
     let broken =
         "{\n  \"apiVersion\": \"v1\",\n  \"kind\": oops,\n  \"metadata\": {\n    \"name\": \"x\"\n  }\n}\n";
     let found = found(&format!("{LINE_A}\n{broken}{LINE_B}\n"));
-    assert_eq!(found, ["v1 Pod a", "(document 2, line 4: invalid JSON: expected value)", "v1 Pod b"]);
+    assert_eq!(found, ["v1 Pod a", "(4: invalid JSON: expected value)", "v1 Pod b"]);
 }
 
 #[test]
 fn truncated_json_is_reported_at_its_end() {
     let text = "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Pod\"";
-    assert_eq!(found(text), ["(document 1, line 3: invalid JSON: EOF while parsing an object)"]);
+    assert_eq!(found(text), ["(3: invalid JSON: EOF while parsing an object)"]);
 }
 
 /// Many pieces are parsed in parallel.

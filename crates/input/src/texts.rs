@@ -39,7 +39,17 @@ pub(super) fn of(input: &Path) -> Box<dyn Iterator<Item = Text>> {
 }
 
 fn cannot_read(path: &Path, error: &io::Error) -> InputError {
-    InputError(format!("cannot read {}: {error}", Source::of(path)))
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => without_os_error(&error.to_string()).to_owned(),
+    };
+    InputError(format!("cannot read {}: {why}", Source::of(path)))
+}
+
+/// Without the ` (os error 5)` that Rust appends.
+fn without_os_error(text: &str) -> &str {
+    text.split_once(" (os error ").map_or(text, |(text, _)| text)
 }
 
 /// The texts of all inputs, to parse them more than once: a pipe can be read only once, and files may change

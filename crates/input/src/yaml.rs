@@ -83,7 +83,8 @@ const REPEATED_BYTES: usize = 16 << 20;
 /// The maximum depth, as in JSON.
 const DEEPEST: usize = 128;
 
-fn broken(error: &Error, text: &str, mut place: Place) -> LocatedError {
+fn broken(error: &Error, text: &str, place: Place) -> LocatedError {
+    let mut place = Place { item: None, ..place };
     let error = error.without_snippet();
     if let Some(line) = error.location().and_then(|location| usize::try_from(location.line()).ok()) {
         place.line += line.saturating_sub(1);

@@ -40,35 +40,66 @@ pub fn draw(group: &Group, tree: &[Node], all: bool, wide: bool, now: Timestamp,
     let names = ObjectNames::of_nodes(group, tree);
     let drawing = Drawing { all, wide, now, names };
     drawing.branches(&mut lines, tree, "", &group.name.namespace);
-    let shown = || lines.iter().filter(|line| line.state.is_some());
-    let widest = shown().map(Line::columns).max().unwrap_or(0);
-    let has_room = screen.width.is_none_or(|all| all >= WIDE_ENOUGH);
-    let durations = shown().map(|line| columns(&line.duration)).max().filter(|_| has_room).unwrap_or(0);
-    let columns_of_state = STATE + if durations > 0 { GAP + durations } else { 0 };
-    let width = screen.width.map_or(widest, |all| widest.min(room_for_names(all, columns_of_state)));
+    let layout = Layout::of(&lines, screen);
     let mut text = String::new();
-    for line in lines {
-        let Some(state) = line.state else {
-            let remark = format!("{}{}", line.lead, line.name);
-            let _ =
-                writeln!(text, "{}", screen.width.map_or(remark.as_str().into(), |all| cut(&remark, all)));
-            continue;
-        };
-        let object = line.within(width);
-        let padding = " ".repeat(width.saturating_sub(columns(&object)));
-        let word = format!("{} {:<11}", sign(Some(state)), state.name());
-        let why = match screen.width.map(|all| all.saturating_sub(width + columns_of_state + GAP)) {
-            None => line.why.as_str().into(),
-            Some(room) if room < MIN_WHY => "".into(),
-            Some(room) => cut(&line.why, room),
-        };
-        let mut drawn = format!("{object}{padding}  {}", screen.paint(&word, style(Some(state))));
-        if durations > 0 {
-            let _ = write!(drawn, "  {:<durations$}", line.duration);
-        }
-        let _ = writeln!(text, "{}", format!("{drawn}  {why}").trim_end());
+    for line in &lines {
+        let _ = writeln!(text, "{}", layout.print(line, screen));
     }
     text
+}
+
+/// The widths of the columns.
+struct Layout {
+    /// A longer name is not cut: its line is not aligned, and its message is cut instead.
+    names: usize,
+    states: usize,
+    /// None if no line has a duration, or there is no room.
+    durations: Option<usize>,
+}
+
+impl Layout {
+    fn of(lines: &[Line], screen: Screen) -> Self {
+        let objects = || lines.iter().filter(|line| line.state.is_some());
+        let widest = |width: fn(&Line) -> usize| objects().map(width).max().unwrap_or(0);
+        let states = widest(|line| columns(&line.state()));
+        let has_room = screen.width.is_none_or(|all| all >= WIDE_ENOUGH);
+        let durations = Some(widest(|line| columns(&line.duration))).filter(|width| has_room && *width > 0);
+        let why = if has_room { GAP + ROOM_FOR_WHY } else { 0 };
+        let others = GAP + states + durations.map_or(0, |width| GAP + width) + why;
+        let room = screen.width.map_or(usize::MAX, |all| all.saturating_sub(others));
+        Self { names: widest(Line::columns).min(room), states, durations }
+    }
+
+    fn print(&self, line: &Line, screen: Screen) -> String {
+        let room = screen.width.unwrap_or(usize::MAX);
+        if line.state.is_none() {
+            return cut(&format!("{}{}", line.lead, line.name), room).into_owned();
+        }
+        let state = line.state();
+        let object = line.within(room.saturating_sub(GAP + columns(&state)));
+        let names = self.names.max(columns(&object)).min(room.saturating_sub(GAP + columns(&state)));
+        let mut width = names + GAP + columns(&state);
+        let padding = " ".repeat((names + GAP).saturating_sub(columns(&object)));
+        let mut text = format!("{object}{padding}{}", screen.paint(&state, style(line.state)));
+        // Blanks are written only before content, so that no line ends in one.
+        let mut push = |content: &str, start: usize| {
+            if !content.is_empty() && start + columns(content) <= room {
+                text.extend(std::iter::repeat_n(' ', start - width));
+                text.push_str(content);
+                width = start + columns(content);
+            }
+        };
+        let mut start = names + GAP + self.states + GAP;
+        if let Some(durations) = self.durations {
+            push(&line.duration, start);
+            start += durations + GAP;
+        }
+        let room = room.saturating_sub(start);
+        if room >= MIN_WHY {
+            push(&cut(&line.why, room), start);
+        }
+        text
+    }
 }
 
 fn duration(since: Option<Timestamp>, now: Timestamp) -> String {
@@ -78,20 +109,12 @@ fn duration(since: Option<Timestamp>, now: Timestamp) -> String {
 /// Columns between two texts.
 const GAP: usize = 2;
 
-/// Columns of a state with its sign and the gap before it.
-const STATE: usize = GAP + 13;
-
 /// Fewer columns of a message are of no use.
 const MIN_WHY: usize = 8;
 
-/// From this width on, there are durations, and names leave [`ROOM_FOR_WHY`] columns for messages.
+/// From this width on, there are durations, and aligned names leave [`ROOM_FOR_WHY`] columns for messages.
 const WIDE_ENOUGH: usize = 70;
 const ROOM_FOR_WHY: usize = 20;
-
-fn room_for_names(screen: usize, columns_of_state: usize) -> usize {
-    let why = if screen < WIDE_ENOUGH { 0 } else { GAP + ROOM_FOR_WHY };
-    screen.saturating_sub(columns_of_state + why)
-}
 
 impl Line {
     /// A line about objects that are not shown.
@@ -111,8 +134,13 @@ impl Line {
         columns(&self.lead) + columns(&self.kind) + 1 + columns(&self.name)
     }
 
-    /// The object in at most `max` columns. Names are cut in the middle: the beginning is often that of the
-    /// owner, and the end is unique.
+    /// With its sign.
+    fn state(&self) -> String {
+        self.state.map(|state| format!("{} {}", sign(Some(state)), state.name())).unwrap_or_default()
+    }
+
+    /// The object in at most `max` columns. Only a name that is wider than the screen is cut, in the middle:
+    /// the beginning is often that of the owner, and the end is unique.
     fn within(&self, max: usize) -> String {
         let Self { lead, kind, separator, name, .. } = self;
         let room = max.saturating_sub(columns(lead) + 1);
@@ -161,8 +189,8 @@ impl Drawing<'_> {
             // Once for the members, and where nothing else is shown.
             let hint = match (shown.is_empty() || lead.is_empty(), hidden.len()) {
                 (false, _) => "",
-                (true, 1) => " (use --all to show it)",
-                (true, _) => " (use --all to show them)",
+                (true, 1) => " (use --all to list it)",
+                (true, _) => " (use --all to list them)",
             };
             lines.push(Line::remark(lead, format!("{states}{hint}")));
         }

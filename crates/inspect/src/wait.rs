@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use anyhow::{Result, ensure};
 use bellwether_conditions::Statement;
-use bellwether_engine::{Detail, Group, GroupKind, NamespacedName, condition_types, ready};
+use bellwether_engine::{Detail, Group, GroupKind, Member, NamespacedName, condition_types, ready};
 use bellwether_model::{ConditionStatus, State};
 use bellwether_terminal::{
-    Screen, bar, columns, cut, cut_middle, first_items, how_long, printable, sign, style,
+    ROOM_FOR_BARS, Screen, bar, columns, cut, cut_middle, first_items, how_long, percent, printable, sign,
+    style,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -48,6 +49,8 @@ pub enum WaitOutcome {
 #[derive(Debug)]
 pub struct WaitState {
     options: WaitOptions,
+    /// `Application shop/checkout`, which begins the last line: a CI log may have several.
+    heading: String,
     /// When the condition was met, as time elapsed since the start.
     reached: Option<SignedDuration>,
 }
@@ -69,7 +72,7 @@ impl WaitState {
             "{kind} has no condition {}. Use --for ready",
             condition_type(options.goal)
         );
-        Ok(Self { options, reached: None })
+        Ok(Self { options, heading: heading(&group.kind, &group.name), reached: None })
     }
 
     /// Checks the group, or the kind of a group that was deleted. `silent_since` is set while the API server
@@ -80,13 +83,9 @@ impl WaitState {
         elapsed: SignedDuration,
         silent_since: Option<Timestamp>,
     ) -> Option<WaitEnd> {
-        let group = match group {
-            Ok(group) => group,
-            Err(kind) => return Some(cannot_tell(format!("cannot tell: the {} was deleted", kind.kind))),
-        };
+        let Ok(group) = group else { return Some(self.end(WaitOutcome::CannotTell, "unknown: deleted")) };
         if group.state == State::Terminating {
-            let heading = heading(&group.kind, &group.name);
-            return Some(cannot_tell(format!("cannot tell: {heading} is being deleted")));
+            return Some(self.end(WaitOutcome::CannotTell, "unknown: being deleted"));
         }
         // The last known state may be stale.
         if silent_since.is_some() {
@@ -103,24 +102,29 @@ impl WaitState {
                 .map(|held| format!("; {}", first_items(&held.statement.message)))
                 .unwrap_or_default();
             let text = format!("{} after {}{remark}", self.adjective(), in_short(since));
-            return Some(WaitEnd { outcome: WaitOutcome::Reached, text });
+            return Some(self.end(WaitOutcome::Reached, &text));
         }
         self.reached = None;
         let is_over = self.options.fail_fast && has_failed(group);
-        is_over.then(|| WaitEnd { outcome: WaitOutcome::Failed, text: format!("failed: {}", why(group)) })
+        is_over.then(|| self.end(WaitOutcome::Failed, &format!("failed: {}", why(group))))
     }
 
     /// The end after the timeout, or at once for files, which do not change.
     pub fn time_out(&self, group: &Group, is_files: bool, silent_since: Option<Timestamp>) -> WaitEnd {
         if let Some(since) = silent_since {
             let duration = how_long(since, Timestamp::now());
-            return cannot_tell(format!("cannot tell: no response from the API server for {duration}"));
+            let text = format!("unknown: no response from the API server for {duration}");
+            return self.end(WaitOutcome::CannotTell, &text);
         }
         let after =
             if is_files { String::new() } else { format!(" after {}", in_short(self.options.timeout)) };
         let why = match (self.options.goal, self.reached) {
             (_, Some(_)) => {
-                format!("{} for less than {}", self.adjective(), in_short(self.options.stable))
+                format!(
+                    "{} for less than the {} of --stable",
+                    self.adjective(),
+                    in_short(self.options.stable)
+                )
             }
             (Goal::Ready, None) => why(group),
             (goal, None) => {
@@ -129,17 +133,24 @@ impl WaitState {
         };
         let status = status_of(self.options.goal, group);
         let is_unknown = matches!(status, None | Some(ConditionStatus::Unknown));
-        match group.state {
+        let (outcome, text) = match group.state {
             State::Failed if self.options.goal == Goal::Ready => {
-                WaitEnd { outcome: WaitOutcome::Failed, text: format!("failed{after}: {why}") }
+                (WaitOutcome::Failed, format!("failed{after}: {why}"))
             }
-            _ if is_unknown && self.reached.is_none() => cannot_tell(format!("cannot tell{after}: {why}")),
+            _ if is_unknown && self.reached.is_none() => {
+                (WaitOutcome::CannotTell, format!("unknown{after}: {why}"))
+            }
             _ if is_files => {
-                let text = format!("not {}, and files do not change: {why}", self.adjective());
-                WaitEnd { outcome: WaitOutcome::TimedOut, text }
+                let text = format!("not {}: {why} (read from files: not waiting)", self.adjective());
+                (WaitOutcome::TimedOut, text)
             }
-            _ => WaitEnd { outcome: WaitOutcome::TimedOut, text: format!("timed out{after}: {why}") },
-        }
+            _ => (WaitOutcome::TimedOut, format!("timed out{after}: {why}")),
+        };
+        self.end(outcome, &text)
+    }
+
+    fn end(&self, outcome: WaitOutcome, text: &str) -> WaitEnd {
+        WaitEnd { outcome, text: format!("{}: {text}", self.heading) }
     }
 
     fn adjective(&self) -> &'static str {
@@ -149,10 +160,6 @@ impl WaitState {
             Goal::Installed => "installed",
         }
     }
-}
-
-fn cannot_tell(text: String) -> WaitEnd {
-    WaitEnd { outcome: WaitOutcome::CannotTell, text }
 }
 
 fn condition_type(goal: Goal) -> &'static str {
@@ -212,8 +219,8 @@ pub fn cause_lines(group: &Group, observation: &Observation) -> Result<String> {
     Ok(text)
 }
 
-/// Of a message, on a terminal.
-const MIN_MESSAGE: usize = 20;
+/// Fewer columns of a message are of no use.
+const MIN_MESSAGE: usize = 8;
 
 /// Of a name, on a terminal.
 const MIN_NAME: usize = 12;
@@ -233,6 +240,8 @@ pub fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
     let mut text = fit(head) + "\n";
     let names = ObjectNames::of_members(group);
     let (waiting, healthy): (Vec<_>, Vec<_>) = group.members.iter().partition(|member| is_bad(member.state));
+    // On a narrow screen, names and messages need the room.
+    let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
     let bars: Vec<_> = waiting
         .iter()
         .map(|member| {
@@ -240,21 +249,27 @@ pub fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
             // Operators report no progress in percent.
             match member.component_conditions {
                 Some(_) => format!("{:<11}", member.state.name()),
-                None => format!("{:<14}", bar(progress)),
+                None if has_room => format!("{:<14}", bar(progress)),
+                None => format!("{:<4}", percent(progress)),
             }
         })
         .collect();
-    let around = 4 + 2 + bars.iter().map(|bar| columns(bar)).max().unwrap_or(0) + 2;
-    let widest = waiting.iter().map(|member| columns(&printable(&names.of_member(member)))).max();
-    let room = screen.width.map_or(usize::MAX, |all| all.saturating_sub(around + MIN_MESSAGE).max(MIN_NAME));
+    let around = 4 + 2 + bars.iter().map(|bar| columns(bar)).max().unwrap_or(0);
+    let name = |member: &Member| {
+        printable(&names.of_listed(&member.kind, &member.name, member.stands_for)).into_owned()
+    };
+    let widest = waiting.iter().map(|member| columns(&name(member))).max();
+    // Messages are cut first: a name is copied.
+    let room = screen.width.map_or(usize::MAX, |all| all.saturating_sub(around).max(MIN_NAME));
     let width = widest.unwrap_or(0).min(room);
     for (member, bar) in waiting.iter().zip(bars) {
         let state = Some(member.state);
-        let name = names.of_member(member);
-        let name = cut_middle(&printable(&name), width).into_owned();
+        let name = cut_middle(&name(member), width).into_owned();
         let padding = " ".repeat(width.saturating_sub(columns(&name)));
+        let room_for_why = screen.width.map_or(usize::MAX, |all| all.saturating_sub(around + width + 2));
         let why = reason_and_message(member.state, &member.reason, &member.message);
-        let line = fit(format!("  {} {name}{padding}  {bar}  {}", sign(state), printable(&why)));
+        let why = if room_for_why < MIN_MESSAGE { "".into() } else { printable(&why) };
+        let line = fit(format!("  {} {name}{padding}  {bar}  {why}", sign(state)).trim_end().to_owned());
         // The sign is coloured after the cut, which counts columns.
         let sign = sign(state).to_string();
         let line = line.replacen(&sign, &screen.paint(&sign, style(state)), 1);
@@ -317,7 +332,7 @@ impl ProgressLog {
 #[cfg(test)]
 mod tests {
     use bellwether_api::ObjectCounts;
-    use bellwether_engine::{Member, StandsFor};
+    use bellwether_engine::StandsFor;
     use rstest::rstest;
 
     use super::*;
@@ -331,18 +346,22 @@ mod tests {
             state,
             progress: 0,
             reason: "ReplicasNotReady".to_owned(),
-            message: "0 of 1 replica ready".to_owned(),
+            message: "0 of 1 replicas ready".to_owned(),
             since: None,
             rule: None,
             component_conditions: None,
         }
     }
 
+    /// Names are not cut: messages are, and bars are left out.
     #[rstest]
-    #[case(60)]
-    #[case(80)]
-    #[case(120)]
-    fn long_names_fit_on_the_screen(#[case] width: usize) {
+    #[case(60, "  ◐ Deployment/service-with-a-rather-long-name-000    0%\n")]
+    #[case(80, "  ◐ Deployment/service-with-a-rather-long-name-000    0%  0 of 1 replicas ready\n")]
+    #[case(
+        120,
+        "  ◐ Deployment/service-with-a-rather-long-name-000  ·········   0%  0 of 1 replicas ready\n"
+    )]
+    fn long_names_fit_on_the_screen(#[case] width: usize, #[case] expected: &str) {
         let names = ["service-with-a-rather-long-name-000", "service-with-a-rather-long-name-001"];
         let mut members: Vec<_> = names.iter().map(|name| member(name, State::InProgress)).collect();
         members.push(member("web", State::Ready));
@@ -363,6 +382,6 @@ mod tests {
         assert!(page.lines().all(|line| columns(line) <= width), "{page}");
         assert!(page.starts_with("Application shop/many  ████▌····  50%  1/4 ready  1:38\n"), "{page}");
         assert!(page.ends_with("\n  ✓ 1 Suspended, 1 Ready\n"), "{page}");
-        assert!(page.contains("0 of 1 replica ready\n"), "{page}");
+        assert!(page.contains(expected), "{page}");
     }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::{
     observe::{Location, Observation},
     shell::program,
-    status::heading,
+    status::{heading, push_paragraph},
 };
 
 /// The groups of an object, and how it belongs to them.
@@ -149,22 +149,28 @@ pub fn find_owners(location: &Location, now: Timestamp, object: &str) -> Result<
     let conclusion = owners.is_empty().then(|| {
         let object = format!("{}/{}", kind.kind, name.name);
         if has_unreadable_owner {
-            return format!("cannot tell which group {object} belongs to: its owner cannot be read");
+            return format!("cannot determine the Application or Rollup of {object}: cannot read its owner");
         }
         if !problems.is_empty() {
-            return format!("cannot tell which group {object} belongs to: not all groups can be read");
+            return format!(
+                "cannot determine the Application or Rollup of {object}: cannot list all Applications and Rollups"
+            );
         }
         let place = match &*name.namespace {
             "" => String::new(),
             namespace => format!(" in namespace {namespace}"),
         };
-        // Applications were read from one place only.
-        let applications = match &*name.namespace {
-            "" => format!("any Application {}", observation.whereabouts()),
+        let has_rollups = observation.notes.no_rollups.is_none();
+        let groups = match &*name.namespace {
+            // Applications were read from one place only.
+            "" => {
+                let rollups = if has_rollups { " or of any Rollup" } else { "" };
+                format!("any Application {}{rollups}", observation.whereabouts())
+            }
+            _ if has_rollups => "any Application or Rollup".to_owned(),
             _ => "any Application".to_owned(),
         };
-        let rollups = if observation.notes.no_rollups.is_none() { ", nor of any Rollup" } else { "" };
-        format!("{object}{place} is not a member of {applications}{rollups}")
+        format!("{object}{place} is not a member of {groups}")
     });
     Ok(WhoseAnswer { owners, conclusion, problems })
 }
@@ -307,8 +313,7 @@ impl ObjectOwners {
             }
         }
         for detail in self.details() {
-            // Not wrapped: a detail may end in a command.
-            let _ = writeln!(text, "  {}", printable(&detail));
+            push_paragraph(&mut text, "  ", &detail, screen.page());
         }
         text
     }
@@ -352,8 +357,8 @@ impl ObjectOwners {
             }
             OwnerReason::NotAnnotated | OwnerReason::Owned => {}
             OwnerReason::HealthCheck => details.push(deleted("the Application")),
-            OwnerReason::ApplicationNotFound => details.push(format!("{annotation}: not found")),
-            OwnerReason::ApplicationUnknown => details.push(format!("{annotation}: cannot be read")),
+            OwnerReason::ApplicationNotFound => details.push(format!("{annotation}, which does not exist")),
+            OwnerReason::ApplicationUnknown => details.push(format!("{annotation}, which cannot be read")),
             OwnerReason::SelectorMismatch => {
                 details.push(format!("{annotation}, but the labels do not match its selector"));
                 details.push("Add the labels, or remove the annotation".to_owned());
@@ -362,10 +367,10 @@ impl ObjectOwners {
                 details.push(format!("{annotation}, which does not include kind {}", self.kind.kind));
                 details.push("Add the kind to spec.components or spec.componentKinds".to_owned());
             }
-            OwnerReason::NotYetOwned => details.push(format!(
-                "not owned yet: no controller is running (start one with: {} controller)",
-                program()
-            )),
+            OwnerReason::NotYetOwned => {
+                details.push("not owned yet: the controller has not set the owner reference".to_owned());
+                details.push(format!("If no controller is running, start one: {} controller", program()));
+            }
             OwnerReason::NotOwned => {
                 details.push("not owned: spec.ownership of the Application is Observe".to_owned());
             }

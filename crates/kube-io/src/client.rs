@@ -2,8 +2,10 @@
 
 use std::{
     env,
+    error::Error,
     ffi::OsString,
     fmt,
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,9 +13,10 @@ use std::{
 use http::{HeaderValue, StatusCode, Uri, header::USER_AGENT};
 use kube::{
     Client, Config,
+    client::AuthError,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-use thiserror::Error;
+use thiserror::Error as ThisError;
 
 use bellwether_wire::{
     Verb,
@@ -46,9 +49,11 @@ pub struct Connection {
     /// The default namespace.
     pub namespace: String,
     pub address: Uri,
+    /// The command of the exec plugin that obtains the credentials.
+    exec_plugin: Option<String>,
 }
 
-#[derive(Debug, Error)]
+#[derive(Debug, ThisError)]
 pub enum ClientError {
     #[error(
         "no kubeconfig found. Set --kubeconfig or KUBECONFIG, or create {}",
@@ -65,16 +70,59 @@ pub enum ClientError {
     InvalidKubeconfig { files: KubeconfigFiles, why: String },
     #[error("cannot use the service account of the Pod: {why}. Mount its token, or set --kubeconfig")]
     NoServiceAccount { why: String },
-    /// No response, or a TLS error.
+    /// No response.
     #[error(
         "cannot connect to the API server at {address}: {why}. Check the address and that the cluster is running"
     )]
     Unreachable { address: Uri, why: String },
-    /// 401, or the client could not obtain credentials, for example from an exec plugin.
+    #[error(
+        "TLS handshake with the API server at {address} failed: {why}. Check server and certificate-authority in the \
+         kubeconfig"
+    )]
+    Tls { address: Uri, why: String },
+    /// 401, or the client could not obtain credentials.
     #[error(
         "cannot authenticate to the API server at {address}: {why}. Log in again, or correct the user in the kubeconfig"
     )]
     Unauthorized { address: Uri, why: String },
+    #[error(
+        "cannot get credentials for {address}: exec plugin {command} not found. Install it, or correct the user in the \
+         kubeconfig"
+    )]
+    NoExecPlugin { address: Uri, command: String },
+}
+
+impl ClientError {
+    fn of_credentials(error: &AuthError, address: Uri, exec_plugin: Option<&str>) -> Self {
+        let command = exec_plugin.unwrap_or("of the user").to_owned();
+        match error {
+            AuthError::AuthExecStart(error) if error.kind() == ErrorKind::NotFound => {
+                Self::NoExecPlugin { address, command }
+            }
+            // Its output may contain a token.
+            AuthError::AuthExecRun { out, .. } => {
+                Self::Unauthorized { address, why: format!("exec plugin {command} failed: {}", out.status) }
+            }
+            error => Self::Unauthorized { address, why: cause(error) },
+        }
+    }
+}
+
+/// The innermost source of an error, without the ` (os error 111)` that Rust appends.
+fn cause(error: &dyn Error) -> String {
+    let text = root(error);
+    text.split_once(" (os error ").map_or(&*text, |(text, _)| text).to_owned()
+}
+
+/// Whether the TLS library has failed: it reports its errors as invalid data.
+fn is_tls(error: &(dyn Error + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref::<io::Error>() {
+        let inner = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
+        if error.kind() == ErrorKind::InvalidData || inner.is_some_and(is_tls) {
+            return true;
+        }
+    }
+    error.source().is_some_and(is_tls)
 }
 
 fn choice(known: &[String]) -> String {
@@ -151,9 +199,14 @@ impl ClientOptions {
         config.headers.push((USER_AGENT, user_agent));
 
         let (namespace, address) = (config.default_namespace.clone(), config.cluster_url.clone());
-        let client = Client::try_from(config)
-            .map_err(|error| ClientError::Unauthorized { address: address.clone(), why: root(&error) })?;
-        Ok(Connection { client, namespace, address })
+        let exec_plugin = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
+        let client = Client::try_from(config).map_err(|error| match error {
+            kube::Error::Auth(error) => {
+                ClientError::of_credentials(&error, address.clone(), exec_plugin.as_deref())
+            }
+            error => ClientError::Unauthorized { address: address.clone(), why: cause(&error) },
+        })?;
+        Ok(Connection { client, namespace, address, exec_plugin })
     }
 
     fn source(&self, environment: &Environment) -> Result<CredentialSource, ClientError> {
@@ -193,27 +246,40 @@ impl ClientOptions {
     async fn choose(&self, kubeconfig: Kubeconfig, files: KubeconfigFiles) -> Result<Config, ClientError> {
         let known = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| match error {
-            KubeconfigError::CurrentContextNotSet => ClientError::NoContext { files, known },
-            KubeconfigError::LoadContext(context) => ClientError::NoSuchContext { context, files, known },
-            KubeconfigError::LoadClusterOfContext(cluster) => {
-                ClientError::InvalidKubeconfig { files, why: format!("cluster {cluster:?} is not defined") }
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        match config {
+            // The client would panic.
+            Ok(config) if config.cluster_url.scheme().is_none() => {
+                let server = config.cluster_url;
+                let why = format!("server \"{server}\" has no scheme. Write https://{server}");
+                Err(ClientError::InvalidKubeconfig { files, why })
             }
-            KubeconfigError::MissingClusterUrl => {
-                ClientError::InvalidKubeconfig { files, why: "the cluster has no server".to_owned() }
+            Ok(config) => Ok(config),
+            Err(KubeconfigError::CurrentContextNotSet) => Err(ClientError::NoContext { files, known }),
+            Err(KubeconfigError::LoadContext(context)) => {
+                Err(ClientError::NoSuchContext { context, files, known })
             }
-            error => ClientError::InvalidKubeconfig { files, why: line(&error.to_string()) },
-        })
+            Err(error) => {
+                let why = match error {
+                    KubeconfigError::LoadClusterOfContext(cluster) => {
+                        format!("cluster {cluster:?} is not defined")
+                    }
+                    KubeconfigError::MissingClusterUrl => "the cluster has no server".to_owned(),
+                    error => line(&error.to_string()),
+                };
+                Err(ClientError::InvalidKubeconfig { files, why })
+            }
+        }
     }
 }
 
 /// Without the name of the file, which [`ClientError::Unreadable`] has.
 fn reason(error: &KubeconfigError) -> String {
     match error {
-        KubeconfigError::ReadConfig(error, _) if error.kind() == std::io::ErrorKind::NotFound => {
+        KubeconfigError::ReadConfig(error, _) if error.kind() == ErrorKind::NotFound => {
             NO_SUCH_FILE.to_owned()
         }
-        KubeconfigError::ReadConfig(error, _) => line(&error.to_string()),
+        KubeconfigError::ReadConfig(error, _) => cause(error),
         KubeconfigError::Parse(error) => {
             let error = error.to_string();
             // The further lines quote the file.
@@ -236,9 +302,14 @@ impl Connection {
                 Err(ClientError::Unauthorized { address, why: error.to_string() })
             }
             Err(CallError::NoResponse(kube::Error::Auth(error))) => {
-                Err(ClientError::Unauthorized { address, why: root(&error) })
+                Err(ClientError::of_credentials(&error, address, self.exec_plugin.as_deref()))
             }
-            Err(CallError::NoResponse(error)) => Err(ClientError::Unreachable { address, why: root(&error) }),
+            Err(CallError::NoResponse(error)) if is_tls(&error) => {
+                Err(ClientError::Tls { address, why: cause(&error) })
+            }
+            Err(CallError::NoResponse(error)) => {
+                Err(ClientError::Unreachable { address, why: cause(&error) })
+            }
             Err(CallError::Timeout(within)) => {
                 Err(ClientError::Unreachable { address, why: format!("no response within {within:?}") })
             }
@@ -312,6 +383,22 @@ mod tests {
         );
     }
 
+    #[tokio::test]
+    async fn a_missing_exec_plugin_is_named() {
+        let file = env::temp_dir().join(format!("bellwether-exec-{}", std::process::id()));
+        let text = "current-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nclusters: [{name: a, cluster: \
+                    {server: 'https://127.0.0.1:9'}}]\nusers: [{name: a, user: {exec: {apiVersion: \
+                    client.authentication.k8s.io/v1, command: no-such-plugin, interactiveMode: Never}}}]\n";
+        std::fs::write(&file, text).unwrap();
+        let connected = ClientOptions { kubeconfig: Some(file.clone()), context: None }.connect().await;
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(
+            connected.err().unwrap().to_string(),
+            "cannot get credentials for https://127.0.0.1:9/: exec plugin no-such-plugin not found. Install it, or correct \
+             the user in the kubeconfig"
+        );
+    }
+
     #[rstest]
     #[case::no_such_context(
         Some("c"),
@@ -337,6 +424,11 @@ mod tests {
         None,
         "current-context: a\nclusters: [{name: b, cluster: {}}]\ncontexts: [{name: a, context: {cluster: b}}]",
         "invalid kubeconfig K: the cluster has no server"
+    )]
+    #[case::no_scheme(
+        None,
+        "current-context: a\nclusters: [{name: b, cluster: {server: '127.0.0.1:9'}}]\ncontexts: [{name: a, context: {cluster: b}}]",
+        r#"invalid kubeconfig K: server "127.0.0.1:9" has no scheme. Write https://127.0.0.1:9"#
     )]
     #[tokio::test]
     async fn errors_in_a_kubeconfig_name_the_way_out(

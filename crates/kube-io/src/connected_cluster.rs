@@ -131,8 +131,8 @@ async fn identity(client: &Client) -> Option<Box<str>> {
             Err(CallError::Api(error)) if error.class == ErrorClass::Forbidden => {
                 warn!(
                     %error,
-                    "cannot detect that the cluster was replaced by another one: get of namespace kube-system is \
-                     forbidden. Grant Bellwether the verb get on namespaces"
+                    "cannot get namespace kube-system: forbidden. A replaced cluster is not detected. Grant Bellwether \
+                     the verb get on namespaces"
                 );
                 return None;
             }

@@ -219,7 +219,7 @@ impl ControllerLoop {
                 }
                 Effect::Warn(warning) => {
                     let Warning { object, reason, message, .. } = &warning;
-                    warn!(object = object.to_string(), reason, cause = &**message, "object needs attention");
+                    warn!(object = object.to_string(), reason, cause = &**message, "warning recorded");
                     if self.leadership.borrow().leads_at(std::time::Instant::now()) {
                         self.recorder.record(warning);
                     }

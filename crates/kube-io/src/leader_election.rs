@@ -164,13 +164,13 @@ impl Candidate {
         match self.step().await {
             Ok(wait) => {
                 if std::mem::take(&mut self.is_failing) {
-                    info!(%lease, "can use the Lease again");
+                    info!(%lease, "lease restored");
                 }
                 wait
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.is_failing, true) {
-                    warn!(%lease, after = ?self.settings.retry, %error, "cannot use the Lease: retrying");
+                    warn!(%lease, after = ?self.settings.retry, %error, "cannot acquire or renew lease: retrying");
                 }
                 None
             }
@@ -253,7 +253,7 @@ impl Candidate {
             (None, Leadership::Standby { holder: old }) if old.as_deref() == holder => false,
             (None, leadership) => {
                 match (&*leadership, holder) {
-                    (_, Some(holder)) => info!(%lease, %holder, "standing by"),
+                    (_, Some(holder)) => info!(%lease, %holder, "waiting for leadership"),
                     (Leadership::Leading { .. }, None) => {
                         warn!(%lease, "lost leadership: the Lease was not renewed in time");
                     }
@@ -277,7 +277,7 @@ impl Candidate {
                 Ok(Release::NotHeld) => return,
                 Ok(Release::Conflict) => {}
                 Err(error) if was_leading => {
-                    return warn!(%lease, %error, "cannot release the Lease: it expires by itself");
+                    return warn!(%lease, %error, "cannot release lease: it expires on its own");
                 }
                 Err(error) => return debug!(%lease, %error, "cannot read the Lease"),
             }

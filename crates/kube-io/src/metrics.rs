@@ -142,7 +142,7 @@ impl Metrics {
         registry.register("objects", "Number of objects in the cache", self.objects.clone());
         registry.register(
             "engine_events",
-            "Events processed by the engine: lists, watch events, results of writes, changes of clusters",
+            "Events processed by the engine: lists, watch events, results of writes, cluster changes",
             self.engine_events.clone(),
         );
         registry.register_with_unit(
@@ -195,7 +195,7 @@ impl Metrics {
         oldest.set(self.counters.oldest_response().map_or(0, Timestamp::as_second));
         registry.register_with_unit(
             "oldest_watch_activity_timestamp",
-            "Time of the last response on the watch that has been silent longest, in seconds since the epoch",
+            "Unix time of the last response on the watch that has been silent longest, in seconds",
             Unit::Seconds,
             oldest,
         );

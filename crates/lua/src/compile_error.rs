@@ -21,7 +21,7 @@ impl CompileError {
         Self {
             line: 1,
             text: format!("the script is longer than {} KiB", longest >> 10),
-            hint: Some("leave out what the health check does not need".to_owned()),
+            hint: Some("remove code that the health check does not use".to_owned()),
         }
     }
 

@@ -39,7 +39,7 @@ pub enum Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Instructions => "instructions",
+            Self::Instructions => "instruction",
             Self::Memory => "memory",
         })
     }
@@ -60,11 +60,7 @@ fn at(line: Option<usize>) -> String {
 
 impl Failure {
     pub(crate) fn too_expensive(of: Resource) -> Self {
-        let limit = match of {
-            Resource::Instructions => "instruction",
-            Resource::Memory => "memory",
-        };
-        Self::TooExpensive { of, text: format!("the script exceeded its {limit} limit") }
+        Self::TooExpensive { of, text: format!("Lua script exceeded its {of} limit") }
     }
 
     /// Converts an error of mlua.

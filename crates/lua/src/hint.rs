@@ -18,7 +18,7 @@ pub(crate) fn in_source(source: &str, line: usize, said: &str) -> Option<&'stati
         (text.contains("||"), "write `or` for `||`"),
         (near(said, "!"), "write `not` for `!`"),
         (opens_condition && near(said, "="), "`=` assigns; to compare, write `==`"),
-        (["+=", "-=", "++", "..="].iter().any(|sign| text.contains(sign)), "write it out: `x = x + 1`"),
+        (["+=", "-=", "++", "..="].iter().any(|sign| text.contains(sign)), "write `x = x + 1`"),
         (near(said, "{") || near(said, "}"), "open blocks with `then` or `do` and close them with `end`"),
         (text.trim_start().starts_with("//") || text.contains("/*"), "write `--` for a comment"),
         (text.trim_start().starts_with('#'), "write `--` for a comment"),

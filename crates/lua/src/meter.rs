@@ -76,7 +76,7 @@ impl Meter {
         if self.over.get().is_none() {
             self.over.set(Some(of));
         }
-        Error::external("the script exceeded its budget")
+        Error::external(format!("Lua script exceeded its {of} limit"))
     }
 
     /// Starts charging for memory, when the object is loaded. `reach` is the size of its largest single part.

@@ -95,7 +95,7 @@ async fn respond(process: &dyn Process, group: &GroupRef) -> Response {
 }
 
 fn bad_request() -> Response {
-    let message = "the name in the path is not valid UTF-8. Write it as kubectl shows it.";
+    let message = "invalid path: the name is not valid UTF-8";
     let body = ErrorBody { api_group: "", kind: "", namespace: "", name: "", healthy: false, message };
     (StatusCode::BAD_REQUEST, Json(body)).into_response()
 }

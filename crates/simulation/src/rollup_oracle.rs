@@ -85,7 +85,7 @@ pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value
     };
     let problems = problems.all();
     let resolved = match problems.first() {
-        None => json!(["True", "AllKindsResolved", "All kinds are readable"]),
+        None => json!(["True", "AllKindsResolved", "All kinds resolved"]),
         Some((reason, _)) => {
             json!(["False", reason, problems.iter().map(|(_, place)| place).collect::<Vec<_>>()])
         }
@@ -209,7 +209,7 @@ impl ConditionInput<'_> {
         let is_unknown = stored != self.good.name() || !self.of(Unknown).is_empty();
         let mut says = self.say(if is_unknown { Unknown } else { self.good });
         // The message names what the status holds back.
-        let until = times.iter().min().map(|since| format!("held back until {}: ", later(*since)));
+        let until = times.iter().min().map(|since| format!("not reported before {}: ", later(*since)));
         // The prefix takes room from the items. Where they hardly fit without it, no message is expected.
         let has_room = |text: &str| text.len() < 900;
         says[2] = match (until, self.named()) {
@@ -302,7 +302,7 @@ impl ConditionInput<'_> {
             ("Degraded", _) => "No component is degraded",
             ("Progressing", True) => "All components are progressing",
             ("Progressing", _) => "No component is progressing",
-            _ => "No component objects to an upgrade",
+            _ => "All components are upgradeable",
         }
     }
 }

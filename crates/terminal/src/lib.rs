@@ -8,6 +8,6 @@ mod text;
 
 pub use canvas::Canvas;
 pub use screen::Screen;
-pub use state::{MANY, ROOM_FOR_BARS, WORST_FIRST, in_words, rank, sign, style};
+pub use state::{MANY, ROOM_FOR_BARS, WORST_FIRST, rank, sign, style};
 pub use table::{BELOW, Cell, Table};
 pub use text::{bar, columns, cut, cut_middle, first_few, first_items, how_long, percent, printable, wrap};

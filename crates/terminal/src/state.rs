@@ -45,18 +45,6 @@ pub fn style(state: Option<State>) -> Style {
     }
 }
 
-/// `InProgress` as `in progress`.
-pub fn in_words(word: &str) -> String {
-    let mut words = String::new();
-    for character in word.chars() {
-        if character.is_uppercase() && !words.is_empty() {
-            words.push(' ');
-        }
-        words.extend(character.to_lowercase());
-    }
-    words
-}
-
 /// With more ready rows than this, a table hides them.
 pub const MANY: usize = 20;
 

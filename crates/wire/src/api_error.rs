@@ -153,7 +153,7 @@ impl ApiError {
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.message.is_empty() {
-            write!(f, "the API server answers {}", self.code)
+            write!(f, "API server returned {}", self.code)
         } else {
             f.write_str(&self.message)
         }

@@ -85,7 +85,7 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Expired => f.write_str("the resourceVersion has expired"),
-            Self::Stale => f.write_str("the list is stale: it is older than objects seen before"),
+            Self::Stale => f.write_str("stale list: older than objects seen before"),
             Self::NotFound { why }
             | Self::Forbidden { why }
             | Self::Unavailable { why, .. }
@@ -126,8 +126,8 @@ mod tests {
     }
 
     #[rstest]
-    #[case::no_body(b"", "the API server answers 405 Method Not Allowed")]
-    #[case::html(b"<html>", "the API server answers 405 Method Not Allowed")]
+    #[case::no_body(b"", "API server returned 405 Method Not Allowed")]
+    #[case::html(b"<html>", "API server returned 405 Method Not Allowed")]
     #[case::two_lines(br#"{"message":" one\ntwo "}"#, "one two")]
     fn there_is_always_a_message(#[case] body: &[u8], #[case] why: &str) {
         assert_eq!(response(405, body), ReadError::Rejected { why: why.into() });

@@ -202,7 +202,7 @@ impl Reflector {
         match discovered {
             Discovered::Served(served) => {
                 if !matches!(&self.reported, Reported::Served(before) if decode_alike(before, served)) {
-                    info!(%kind, version = %served.version, "kind is served");
+                    info!(%kind, version = %served.version, "kind served");
                     let is_read =
                         self.reading.as_ref().is_some_and(|(before, _)| decode_alike(before, served));
                     // The cause of `Unreadable` may persist: the backoff goes on if nothing has changed.
@@ -216,11 +216,11 @@ impl Reflector {
             }
             Discovered::Unavailable if self.reported != Reported::Unreadable => {
                 let why = "the aggregated API server does not respond";
-                warn!(%kind, error = why, "cannot read kind: retrying");
+                warn!(%kind, error = why, "cannot list or watch: retrying");
                 self.report_unserved(Unreadable::Failing { why: why.into() }, Reported::Unreadable);
             }
             Discovered::NotServed if self.reported != Reported::NotServed => {
-                info!(%kind, "kind is not served: waiting for it");
+                info!(%kind, "kind not served: waiting for its CRD");
                 self.report_unserved(Unreadable::NotServed, Reported::NotServed);
             }
             Discovered::Unavailable | Discovered::NotServed | Discovered::Unknown => {}
@@ -360,10 +360,10 @@ impl Reflector {
                 return;
             }
             Some(ReadState::Forbidden) => {
-                warn!(%kind, %resource, %error, "cannot list or watch: forbidden. Grant list and watch on the resource");
+                warn!(%kind, %resource, %error, "cannot list or watch: forbidden. Grant Bellwether the verbs list and watch");
             }
             Some(ReadState::Failing) => {
-                warn!(%kind, %error, "cannot read kind: retrying");
+                warn!(%kind, %error, "cannot list or watch: retrying");
             }
             Some(ReadState::Readable) | None => return,
         }
@@ -379,7 +379,7 @@ impl Reflector {
 
     fn log_recovery(&self, new_state: Option<ReadState>) {
         if new_state == Some(ReadState::Readable) {
-            info!(kind = %self.kind, "reading kind again");
+            info!(kind = %self.kind, "list and watch restored");
         }
     }
 }

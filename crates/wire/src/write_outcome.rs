@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_response_without_a_status_object_is_described_by_its_code() {
         let done = answered(&status(), 502, None, b"<html>");
-        assert_eq!(done.outcome, failed("the API server answers 502 Bad Gateway"));
+        assert_eq!(done.outcome, failed("API server returned 502 Bad Gateway"));
     }
 
     #[rstest]

@@ -23,8 +23,10 @@ pub(super) struct AdoptError {
     pub(super) why: String,
     /// The number of changes that were undone.
     pub(super) undone: usize,
-    /// A sentence for each change that could not be undone, with the commands that undo it.
+    /// A sentence for each change that could not be undone.
     pub(super) not_undone: Vec<String>,
+    /// The commands that undo the creation of the Application.
+    pub(super) next: Vec<String>,
     /// A signal ended it.
     pub(super) interrupted: bool,
 }
@@ -104,11 +106,13 @@ pub(super) async fn carry_out(server: &Server<'_>, plan: &Plan, stop: &AtomicBoo
     }
     let (undone, mut not_undone) = undo(server, &done).await;
     // After the annotations are removed: deleting an Application deletes the objects that it owns.
-    if created_in_doubt {
-        not_undone.extend(delete_created(server, plan).await);
+    let mut next = Vec::new();
+    if created_in_doubt && let Some(error) = delete_created(server, plan).await {
+        not_undone.push(error);
+        next = deletion(&plan.application);
     }
     let why = failed.map_or_else(|| "interrupted".to_owned(), |failed| failed.why);
-    Err(AdoptError { why, undone, not_undone, interrupted })
+    Err(AdoptError { why, undone, not_undone, next, interrupted })
 }
 
 async fn create(server: &Server<'_>, plan: &Plan) -> Result<(), FailedChange> {
@@ -131,10 +135,12 @@ async fn create(server: &Server<'_>, plan: &Plan) -> Result<(), FailedChange> {
                     return Ok(());
                 }
                 Ok(_) => {
-                    return Err(FailedChange::certainly("another client has created one of this name"));
+                    return Err(FailedChange::certainly(
+                        "another client created an Application with this name",
+                    ));
                 }
                 Err(ServerFailure::Absent) => {
-                    last.why = String::from("another client creates and deletes it");
+                    last.why = String::from("another client keeps creating and deleting the Application");
                 }
                 Err(failure) => last = FailedChange { why: words(failure), in_doubt: true },
             },
@@ -147,26 +153,31 @@ async fn create(server: &Server<'_>, plan: &Plan) -> Result<(), FailedChange> {
 
 /// Deletes the Application if it was created without a response. Returns a sentence if that fails.
 async fn delete_created(server: &Server<'_>, plan: &Plan) -> Option<String> {
-    let NamespacedName { namespace, name } = &plan.application;
-    let by_hand = |state: &str, why: &str| {
-        format!(
-            "{state}: {why}. Check with: kubectl get {APPLICATIONS}/{name} -n {namespace}; delete with: kubectl delete \
-             {APPLICATIONS}/{name} -n {namespace} --cascade=orphan"
-        )
-    };
-    let unknown = format!("unknown whether Application {name:?} was created");
+    let name = &plan.application.name;
     match server.application(&plan.application).await {
         Err(ServerFailure::Absent) => None,
-        Err(failure) => Some(by_hand(&unknown, &words(failure))),
+        Err(failure) => Some(format!(
+            "unknown whether Application {name:?} was created: {}. If it exists, delete it",
+            words(failure)
+        )),
         Ok(existing) if !existing.spec.as_ref().is_some_and(|spec| plan.equals(spec)) => None,
         Ok(existing) => match server.delete_alone(&plan.application, &existing.uid).await {
             Ok(()) | Err(ServerFailure::Absent | ServerFailure::Conflict) => None,
-            Err(failure) => {
-                let created = format!("Application {name:?} was created and cannot be deleted");
-                Some(by_hand(&created, &words(failure)))
-            }
+            Err(failure) => Some(format!(
+                "Application {name:?} was created and cannot be deleted: {}. Delete it",
+                words(failure)
+            )),
         },
     }
+}
+
+/// The kubectl commands that show and delete an Application, but not the objects that it owns.
+fn deletion(application: &NamespacedName) -> Vec<String> {
+    let NamespacedName { namespace, name } = application;
+    vec![
+        format!("kubectl get {APPLICATIONS}/{name} -n {namespace}"),
+        format!("kubectl delete {APPLICATIONS}/{name} -n {namespace} --cascade=orphan"),
+    ]
 }
 
 /// Undoes changes, the last first. Returns how many, and a sentence for each that could not be undone.

@@ -1,4 +1,4 @@
-//! `bellwether adopt`: creates an Application from existing objects.
+//! `bellwether adopt`: creates an Application that owns existing objects.
 //!
 //! All changes are checked, with a dry run on the API server, before the first is made. If one fails, those
 //! before it are undone.
@@ -77,7 +77,7 @@ pub(crate) fn run(command: &Adopt, screen: Screen) -> Result<Outcome> {
         let text = manifest(&plan, command)?.unwrap_or(plan_text);
         let Notes { problems, notes, .. } = observation.notes;
         let code = if problems.is_empty() { 0 } else { BAD_INPUT };
-        return Ok(Outcome { text, errors: problems, notes, code });
+        return Ok(Outcome { text, errors: problems, notes, code, ..Outcome::default() });
     };
     if !confirm(&plan_text, command)? {
         return Ok(Outcome { text: "No changes made.\n".to_owned(), code: 1, ..Outcome::default() });
@@ -165,11 +165,11 @@ fn others(plan: &Plan, observation: &Observation) -> Result<Others> {
     Ok(others)
 }
 
-/// Prints the plan and asks for confirmation, if standard input is a terminal.
+/// Prints the plan and asks for confirmation, if stdin is a terminal.
 fn confirm(plan_text: &str, command: &Adopt) -> Result<bool> {
     let asks = !command.yes && stdin().is_terminal();
     let mut stderr = stderr().lock();
-    // With -o json and yaml, standard output is for the manifest.
+    // With -o json and yaml, stdout is for the manifest.
     if command.output == ObjectFormat::Text {
         print(plan_text)?;
     } else {
@@ -193,7 +193,7 @@ fn stop_on_signal() -> Result<Arc<AtomicBool>> {
     tokio::spawn(async move {
         signals.asked().await;
         flag.store(true, Ordering::Relaxed);
-        // If standard error is closed, there is nowhere to report that.
+        // If stderr is closed, there is nowhere to report that.
         let _ = writeln!(stderr(), "Interrupted: finishing the current change, then undoing all changes.");
     });
     Ok(stop)
@@ -227,7 +227,7 @@ fn done(plan: &Plan, command: &Adopt) -> String {
 }
 
 fn failed(error: AdoptError) -> Outcome {
-    let AdoptError { why, undone, not_undone, interrupted } = error;
+    let AdoptError { why, undone, not_undone, next, interrupted } = error;
     let changes = if undone == 1 { "change" } else { "changes" };
     let result = match (undone, not_undone.len()) {
         (0, 0) => "no changes made".to_owned(),
@@ -236,7 +236,7 @@ fn failed(error: AdoptError) -> Outcome {
         (undone, _) => format!("{undone} {changes} undone, others could not be undone"),
     };
     let errors = [format!("{why}; {result}")].into_iter().chain(not_undone).collect();
-    Outcome { errors, code: if interrupted { INTERRUPTED } else { 1 }, ..Outcome::default() }
+    Outcome { errors, next, code: if interrupted { INTERRUPTED } else { 1 }, ..Outcome::default() }
 }
 
 fn refused(problems: Vec<Problem>) -> Outcome {

@@ -210,9 +210,7 @@ impl ObjectChange {
         let refused = |why: String| Err(vec![Problem::refusal(why)]);
         let NamespacedName { namespace, name } = &request.application;
         if object.name.namespace.is_empty() {
-            return refused(format!(
-                "{object} is cluster-scoped, and members must be in the namespace of the Application. Leave it out"
-            ));
+            return refused(format!("{object} is cluster-scoped and cannot be a member. Leave it out"));
         }
         let Some(metadata) = object.metadata.clone() else {
             return refused(format!("{object} not found {whereabouts}. Create it first, or leave it out"));
@@ -227,8 +225,8 @@ impl ObjectChange {
                 Some(current) if current == value => {}
                 // Another selector may depend on the label.
                 Some(current) => problems.push(Problem::refusal(format!(
-                    "{object} has label {key}={current}, but the selector requires {key}={value}. Labels are not \
-                     overwritten: choose another one with --selector"
+                    "{object} has label {key}={current}, but the selector requires {key}={value}. Existing labels are not \
+                     overwritten. Choose another label with --selector"
                 ))),
                 None => changes.push(MetadataChange::new(MetadataField::Labels, key, None, value)),
             }
@@ -303,13 +301,13 @@ fn components(objects: &[RequestedObject]) -> BTreeMap<String, Value> {
 
 /// The errors that the API server would return for the Application.
 fn validation_errors(manifest: &Value, request: &AdoptRequest) -> Vec<Problem> {
-    let errors = schema::faults_in(manifest).into_iter().map(|error| {
+    let errors = schema::errors_in(manifest).into_iter().map(|error| {
         let way_out = if request.has_default_labels && error.field.starts_with("spec.selector") {
             ". Choose a label with --selector"
         } else {
             ""
         };
-        Problem::input(format!("invalid Application: {}: {}{way_out}", error.field, error.text))
+        Problem::input(format!("invalid Application: {}: {}{way_out}", error.field, error.message))
     });
     errors.collect()
 }

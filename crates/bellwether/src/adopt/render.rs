@@ -41,18 +41,12 @@ impl Others {
     fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if !self.owned.is_empty() {
-            sentences.push(format!(
-                "It also owns, because they have the labels and the annotation: {}.",
-                some_of(&self.owned)
-            ));
+            sentences.push(format!("Also owned (labels and annotation): {}.", some_of(&self.owned)));
         }
         if !self.not_owned.is_empty() {
-            sentences.push(format!(
-                "Further members, which it does not own, because they have the labels only: {}.",
-                some_of(&self.not_owned)
-            ));
+            sentences.push(format!("Also members, not owned (labels only): {}.", some_of(&self.not_owned)));
         }
-        sentences.extend(self.unknown.iter().map(|why| format!("Further members are unknown: {why}.")));
+        sentences.extend(self.unknown.iter().map(|why| format!("Other members are unknown: {why}.")));
         sentences
     }
 }
@@ -86,10 +80,10 @@ impl Plan {
         let _ = writeln!(text, "  Application/{name}");
         if self.creates {
             let labels: Vec<_> = self.labels().iter().map(|(key, value)| format!("{key}={value}")).collect();
-            let _ = writeln!(text, "    create with selector {}", labels.join(","));
             let keys: Vec<_> = self.component_keys().collect();
-            let components = if keys.len() == 1 { "component" } else { "components" };
-            let _ = writeln!(text, "    and {components} {}", keys.join(", "));
+            let _ = writeln!(text, "    create");
+            let _ = writeln!(text, "    selector: {}", labels.join(","));
+            let _ = writeln!(text, "    components: {}", keys.join(", "));
         } else {
             let _ = writeln!(text, "    no changes");
         }

@@ -45,12 +45,12 @@ fn labels(words: &[String]) -> Result<BTreeMap<String, String>, Vec<Problem>> {
     let mut problems = Vec::new();
     for word in words {
         let Some((key, value)) = word.split_once('=') else {
-            problems.push(format!("invalid --selector {word:?}: give KEY=VALUE, e.g. app=wordpress"));
+            problems.push(format!("invalid --selector {word:?}: use KEY=VALUE, e.g. app=wordpress"));
             continue;
         };
         match labels.insert(key.to_owned(), value.to_owned()) {
             Some(other) if other != value => problems.push(format!(
-                "conflicting values in --selector: {key}={other} and {key}={value}. Give one of them"
+                "conflicting values in --selector: {key}={other} and {key}={value}. Use one of them"
             )),
             _ => {}
         }

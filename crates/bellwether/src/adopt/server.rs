@@ -180,7 +180,7 @@ mod tests {
     #[case::too_large(
         500, "", "etcdserver: request is too large", ServerFailure::Refused("etcdserver: request is too large".to_owned()),
     )]
-    #[case::no_message(502, "", "", ServerFailure::Unclear("the API server answers 502 Bad Gateway".to_owned()))]
+    #[case::no_message(502, "", "", ServerFailure::Unclear("API server returned 502 Bad Gateway".to_owned()))]
     fn failures_by_status_and_reason(
         #[case] code: u16,
         #[case] reason: &str,

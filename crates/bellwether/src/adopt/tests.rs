@@ -101,8 +101,9 @@ Application shop/wordpress with 3 objects:
   ConfigMap/settings
     no changes
   Application/wordpress
-    create with selector app.kubernetes.io/part-of=wordpress
-    and components settings, web-deployment, web-service
+    create
+    selector: app.kubernetes.io/part-of=wordpress
+    components: settings, web-deployment, web-service
 
 The Application owns the objects: deleting Application wordpress deletes them.
 ";
@@ -119,10 +120,10 @@ The Application owns the objects: deleting Application wordpress deletes them.
 #[case::other_labels(
     &["wordpress", "-", "--selector", "app=wordpress,tier=front"],
     web(json!({ "labels": { "app": "web", "tier": "back" } })),
-    &[(false, "Deployment/web has label app=web, but the selector requires app=wordpress. Labels are not overwritten: \
-               choose another one with --selector"),
-      (false, "Deployment/web has label tier=back, but the selector requires tier=front. Labels are not overwritten: \
-               choose another one with --selector")],
+    &[(false, "Deployment/web has label app=web, but the selector requires app=wordpress. Existing labels are not \
+               overwritten. Choose another label with --selector"),
+      (false, "Deployment/web has label tier=back, but the selector requires tier=front. Existing labels are not \
+               overwritten. Choose another label with --selector")],
 )]
 #[case::not_found(
     &["wordpress", "-"],
@@ -137,17 +138,17 @@ The Application owns the objects: deleting Application wordpress deletes them.
 #[case::cluster_scoped(
     &["wordpress", "-"],
     RequestedObject { name: NamespacedName::new("", "web"), ..object("", "Node", "web", None) },
-    &[(false, "Node/web is cluster-scoped, and members must be in the namespace of the Application. Leave it out")],
+    &[(false, "Node/web is cluster-scoped and cannot be a member. Leave it out")],
 )]
 #[case::selector_without_value(
     &["wordpress", "-", "--selector", "app"],
     web(json!({})),
-    &[(true, "invalid --selector \"app\": give KEY=VALUE, e.g. app=wordpress")],
+    &[(true, "invalid --selector \"app\": use KEY=VALUE, e.g. app=wordpress")],
 )]
 #[case::two_values(
     &["wordpress", "-", "--selector", "app=a,app=b"],
     web(json!({})),
-    &[(true, "conflicting values in --selector: app=a and app=b. Give one of them")],
+    &[(true, "conflicting values in --selector: app=a and app=b. Use one of them")],
 )]
 fn problems_of_objects_and_selectors(
     #[case] arguments: &[&str],

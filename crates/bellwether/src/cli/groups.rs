@@ -1,4 +1,4 @@
-//! Arguments of the commands about groups, and where these commands read objects.
+//! Arguments of the commands about Applications and Rollups, and where these commands read objects.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use super::{ObjectFormat, time};
 /// A cluster, or files instead of one.
 #[derive(Clone, Debug, Args)]
 pub struct LocationArgs {
-    /// The kubeconfig file; defaults to that of kubectl
+    /// Path to the kubeconfig file; defaults to KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "from")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// The context in the kubeconfig
+    /// The name of the kubeconfig context to use
     #[arg(long, value_name = "NAME", conflicts_with = "from")]
     pub context: Option<String>,
 
@@ -24,8 +24,8 @@ pub struct LocationArgs {
     #[arg(short, long, value_name = "NAME")]
     pub namespace: Option<String>,
 
-    /// Read a file or directory instead of a cluster: a dump, or a repository of manifests
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    /// Read objects from this file or directory instead of a cluster; can be repeated
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub from: Vec<PathBuf>,
 }
 
@@ -62,38 +62,49 @@ impl InputArgs {
 }
 
 pub(super) const STATUS_HELP: &str = "Examples:
-  bellwether status                      all groups in the namespace, the worst first
-  bellwether status -A -w                all namespaces, updated on each change
-  bellwether status wordpress            one group, with causes and the fields behind them
-  bellwether status rollup/platform      a Rollup, if an Application has the same name
-  bellwether status --from dump/         read files instead of a cluster
+  # List all Applications and Rollups in the namespace, worst first
+  bellwether status
+
+  # Watch the Applications and Rollups of all namespaces
+  bellwether status -A -w
+
+  # Show one Application with its causes and the fields behind them
+  bellwether status wordpress
+
+  # Show a Rollup that has the same name as an Application
+  bellwether status rollup/platform
+
+  # Read files instead of a cluster
+  bellwether status --from dump/
+
+  # Print the Applications of one type as JSON
   bellwether status -A --type wordpress -o json
 
-Exit codes: 0 all groups are Ready, 1 a group is not Ready or none was found, 2 not all could be read.";
+Exit codes: 0 all are Ready, 1 one is not Ready or none was found, 2 an input could not be read, or invalid usage.";
 
 #[derive(Debug, Args)]
 pub struct Status {
     /// The Application or Rollup; defaults to all
     pub name: Option<String>,
 
-    /// List the groups of all namespaces
+    /// List the Applications of all namespaces
     #[arg(short = 'A', long, conflicts_with_all = ["namespace", "name"])]
     pub all_namespaces: bool,
 
-    /// List only Applications of this type, e.g. wordpress
+    /// List only Applications with this spec.type
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "name")]
     pub type_: Option<String>,
 
-    /// Watch, and print each change
+    /// Watch for changes and print each one; not with --from
     #[arg(short, long, conflicts_with = "from")]
     pub watch: bool,
 
-    /// List Ready groups or members, too
+    /// Also list Ready Applications, Rollups and members
     #[arg(long)]
     pub all: bool,
 
     /// The output format
-    #[arg(short, long, value_enum, default_value_t = GroupFormat::Table)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = GroupFormat::Table)]
     pub output: GroupFormat,
 
     #[command(flatten)]
@@ -115,23 +126,28 @@ pub enum GroupFormat {
 }
 
 pub(super) const TREE_HELP: &str = "Examples:
+  # Show an Application, its members and the objects below them
   bellwether tree wordpress
+
+  # Also show Ready objects, from files
   bellwether tree wordpress --all --from dump/
+
+  # Show a Rollup
   bellwether tree rollup/platform
 
-Exit codes: 0 the group is Ready, 1 it is not, 2 not all could be read.";
+Exit codes: 0 it is Ready, 1 it is not Ready, 2 an input could not be read, or invalid usage.";
 
 #[derive(Debug, Args)]
 pub struct Tree {
     /// The Application or Rollup
     pub name: String,
 
-    /// Show Ready objects, too
+    /// Also show Ready objects
     #[arg(long)]
     pub all: bool,
 
     /// The output format
-    #[arg(short, long, value_enum, default_value_t = GroupFormat::Table)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = GroupFormat::Table)]
     pub output: GroupFormat,
 
     #[command(flatten)]
@@ -139,11 +155,17 @@ pub struct Tree {
 }
 
 pub(super) const WAIT_HELP: &str = "Examples:
+  # Wait until an Application is Ready, for at most 5 minutes
   bellwether wait wordpress
+
+  # Wait until it has been Ready for 20 seconds; end if a member is Failed
   bellwether wait wordpress --stable 20s --fail-fast --timeout 10m
+
+  # Wait for a Rollup
   bellwether wait rollup/platform
 
-Exit codes: 0 ready, 1 failed, 2 timed out, 3 unknown.";
+Exit codes: 0 condition met, 1 Failed, 2 timed out or invalid usage, 3 Unknown, not found, not readable, or no \
+response from the API server.";
 
 #[derive(Debug, Args)]
 pub struct Wait {
@@ -154,11 +176,11 @@ pub struct Wait {
     #[arg(long = "for", value_enum, default_value_t = Goal::Ready, value_name = "CONDITION")]
     pub goal: Goal,
 
-    /// Require that the condition has been met for this long, e.g. 20s
+    /// Require that the condition holds for this long, e.g. 20s
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "0s")]
     pub stable: SignedDuration,
 
-    /// End at the first failure instead of waiting for a repair
+    /// End as soon as a member of the Application, or the Rollup itself, is Failed
     #[arg(long)]
     pub fail_fast: bool,
 
@@ -172,11 +194,11 @@ pub struct Wait {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Goal {
-    /// All members are ready
+    /// The Application or Rollup is Ready (suspended members do not block it)
     Ready,
-    /// The controllers of all members of an Application have acted on their latest generation
+    /// The controllers of all members of the Application have observed the latest generation
     Settled,
-    /// All named components and dependencies of an Application exist
+    /// All named components and dependencies of the Application exist
     Installed,
 }
 
@@ -192,10 +214,14 @@ impl Wait {
 }
 
 pub(super) const WHOSE_HELP: &str = "Examples:
+  # Show the Applications and Rollups of a Deployment
   bellwether whose deploy/web
+
+  # The same for a StatefulSet in files
   bellwether whose statefulset/mysql --from dump/
 
-Exit codes: 0 the object belongs to an Application or Rollup, 1 it belongs to none, 2 not all could be read.";
+Exit codes: 0 it belongs to an Application or Rollup, 1 it belongs to none, 2 an input could not be read, or invalid \
+usage.";
 
 #[derive(Debug, Args)]
 pub struct Whose {
@@ -204,7 +230,7 @@ pub struct Whose {
     pub object: String,
 
     /// The output format
-    #[arg(short, long, value_enum, default_value_t = ObjectFormat::Text)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = ObjectFormat::Text)]
     pub output: ObjectFormat,
 
     #[command(flatten)]
@@ -212,19 +238,16 @@ pub struct Whose {
 }
 
 pub(super) const ADOPT_HELP: &str = "Examples:
-  bellwether adopt wordpress deploy/web statefulset/mysql svc/web svc/mysql
-  bellwether adopt wordpress deploy/web --selector app=wordpress --dry-run
-  bellwether adopt wordpress deploy/web --from manifests/ --dry-run -o yaml
+  # Create an Application that owns two workloads and a Service
+  bellwether adopt wordpress deploy/web statefulset/mysql svc/web
 
-Adds the labels of the selector and the annotation kubernetes.io/application to each object.
-Then creates the Application. Other fields are not changed.
+  # Show the changes only, with a selector of your own
+  bellwether adopt wordpress deploy/web --selector app=web --dry-run
 
-The Application owns the objects: deleting it deletes them.
+  # Print the manifest of the Application for objects in files
+  bellwether adopt wordpress deploy/web --from dump/ --dry-run -o yaml
 
-Shows the changes first, after a dry run on the API server. If a change fails, the changes
-before it are undone.
-
-Exit codes: 0 done, 1 not done, 2 invalid input, or not all could be read.";
+Exit codes: 0 created, or can be created with --dry-run, 1 not created, 2 an input could not be read, or invalid usage.";
 
 #[derive(Debug, Args)]
 pub struct Adopt {
@@ -235,15 +258,16 @@ pub struct Adopt {
     #[arg(required = true, value_name = "KIND/NAME")]
     pub objects: Vec<String>,
 
-    /// The labels of the selector; defaults to app.kubernetes.io/part-of=NAME
+    /// Labels to select by; added to the objects (KEY=VALUE, comma-separated); defaults to
+    /// app.kubernetes.io/part-of=NAME
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub selector: Vec<String>,
 
-    /// The type of the Application, e.g. wordpress
+    /// The spec.type of the Application, e.g. wordpress
     #[arg(long = "type", value_name = "TYPE")]
     pub type_: Option<String>,
 
-    /// Only show the changes, after a dry run on the API server
+    /// Show the changes without making them; runs a server-side dry run unless --from is given
     #[arg(long)]
     pub dry_run: bool,
 
@@ -252,7 +276,7 @@ pub struct Adopt {
     pub yes: bool,
 
     /// The output format: the changes as text, or the manifest of the Application
-    #[arg(short, long, value_enum, default_value_t = ObjectFormat::Text)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = ObjectFormat::Text)]
     pub output: ObjectFormat,
 
     #[command(flatten)]
@@ -260,38 +284,44 @@ pub struct Adopt {
 }
 
 pub(super) const LINT_GROUPS_HELP: &str = "Examples:
+  # Validate a file
   bellwether lint -f application.yaml
+
+  # Validate the files of a directory; print errors as JSON
   bellwether lint deploy/ -o json
+
+  # Validate the output of another command
   helm template chart/ | bellwether lint -
 
-Checks what the API server and the controller check, without a cluster. Other kinds are ignored.
-
-Exit codes: 0 all objects are valid, 1 an object is invalid, 2 not all could be read.";
+Exit codes: 0 all objects are valid, 1 an object is invalid, 2 an input could not be read, or invalid usage.";
 
 #[derive(Debug, Args)]
 pub struct Lint {
-    /// The same as FILE, for users of kubectl
+    /// File or directory with objects, or - for stdin; same as the argument FILE
     #[arg(short = 'f', long = "filename", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub named: Vec<PathBuf>,
 
-    /// A file with objects, a directory of such files, or - for standard input
+    /// File or directory with objects, or - for stdin
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
 
     /// The output format
-    #[arg(short, long, value_enum, default_value_t = super::ExplainFormat::Text)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = super::ExplainFormat::Text)]
     pub output: super::ExplainFormat,
 }
 
 pub(super) const DEMO_HELP: &str = "Examples:
+  # Play until Ctrl-C
   bellwether demo
+
+  # Play once, four times as fast
   bellwether demo --once --speed 4
 
 Needs no cluster, opens no connection and writes no file. Press Ctrl-C to end it.";
 
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// The speed as a factor, e.g. 2 for twice as fast
+    /// Playback speed, e.g. 2 for twice as fast
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = speed)]
     pub speed: f64,
 
@@ -301,12 +331,12 @@ pub struct Demo {
 }
 
 fn duration(text: &str) -> Result<SignedDuration, String> {
-    let error = || "give a duration such as 90s, 5m or 1h30m".to_owned();
+    let error = || "use a duration such as 90s, 5m or 1h30m".to_owned();
     let duration: SignedDuration = text.parse().map_err(|_| error())?;
     if duration.is_negative() { Err(error()) } else { Ok(duration) }
 }
 
 fn speed(text: &str) -> Result<f64, String> {
     let speed = text.parse().ok().filter(|speed: &f64| (0.1..=1000.0).contains(speed));
-    speed.ok_or_else(|| "give a number from 0.1 to 1000".to_owned())
+    speed.ok_or_else(|| "use a number from 0.1 to 1000".to_owned())
 }

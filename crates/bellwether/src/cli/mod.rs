@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use jiff::Timestamp;
 
-/// One trustworthy status for many Kubernetes objects.
+/// Show one status for many Kubernetes objects.
 ///
 /// Bellwether shows the health of an application, of the components of an operator, or of a single object:
 /// whether it is ready, why not, since when, and its progress.
@@ -27,8 +27,7 @@ use jiff::Timestamp;
     version,
     arg_required_else_help = true,
     max_term_width = 100,
-    disable_help_subcommand = true,
-    after_help = "Exit codes: 0 success, 1 failure, 2 invalid usage. The help of each command has more."
+    after_help = "Exit codes differ by command; see its help. 2 is invalid usage."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -37,23 +36,23 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show what Bellwether does, without a cluster
+    /// Show a demo in a simulated cluster
     ///
-    /// Runs a story in the terminal: an application is installed, updated, broken and repaired, and so is the
-    /// platform below it. The cluster is simulated; the engine is the one that the controller runs.
+    /// Plays a scenario in the terminal: an application is installed, updated, broken and repaired, and so is
+    /// the platform below it. The cluster is simulated; the engine is the one that the controller runs.
     #[command(after_help = groups::DEMO_HELP)]
     Demo(Demo),
 
     /// Show the health of Applications and Rollups
     ///
-    /// Reads the objects and assesses them. No controller needs to run in the cluster.
+    /// Reads the objects itself; does not need the controller.
     #[command(after_help = groups::STATUS_HELP)]
     Status(Status),
 
     /// Show an Application or Rollup with its members and the objects that they own
     ///
-    /// Follows owner references: from a Deployment to its ReplicaSets to their Pods. Ready objects are only
-    /// counted, unless --all is given.
+    /// Follows owner references: from a Deployment to its ReplicaSets to their Pods. Counts Ready objects;
+    /// lists them with --all or -o wide.
     #[command(after_help = groups::TREE_HELP)]
     Tree(Tree),
 
@@ -68,29 +67,38 @@ pub enum Command {
     #[command(after_help = groups::WHOSE_HELP)]
     Whose(Whose),
 
-    /// Create an Application from existing objects
+    /// Create an Application that owns existing objects
+    ///
+    /// Warning: the Application owns the objects, so deleting it deletes them.
+    ///
+    /// Adds the labels of the selector and the annotation kubernetes.io/application to each object, then
+    /// creates the Application. Does not change other fields. Shows the changes first, after a server-side
+    /// dry run. If a change fails, the changes before it are undone.
     #[command(after_help = groups::ADOPT_HELP)]
     Adopt(Adopt),
 
-    /// Validate objects of Bellwether's kinds before they are applied
+    /// Validate Applications, Rollups and HealthRules in files
+    ///
+    /// Checks what the API server and the controller check, for all kinds of bellwether.dev. Does not need a
+    /// cluster. Skips objects of other kinds.
     #[command(after_help = groups::LINT_GROUPS_HELP)]
     Lint(Lint),
 
     /// Show the health of objects from files or stdin
     ///
     /// Reads YAML, JSON, JSON lines and lists. A document that is not a Kubernetes object is an error; the
-    /// others are assessed nevertheless.
+    /// other documents are still assessed.
     #[command(after_help = ASSESS_HELP)]
     Assess(Assess),
 
-    /// Explain the health verdict of an object
+    /// Explain the state of an object
     ///
     /// For an object in the cluster, or for every object in files: its state and since when, the rule that
-    /// was applied, the fields that the rule has read, and how the verdict will change with time alone.
+    /// was applied, the fields that the rule has read, and the next state if the object does not change.
     #[command(after_help = EXPLAIN_HELP)]
     Explain(Explain),
 
-    /// Validate and test health rules for custom kinds
+    /// Validate and test HealthRules
     #[command(subcommand)]
     Rules(Rules),
 
@@ -105,19 +113,23 @@ pub enum Command {
 
     /// Print the CustomResourceDefinitions of Bellwether's kinds
     #[command(
-        after_help = "Examples:\n  bellwether crds | kubectl apply --server-side -f -\n  bellwether crds -o name"
+        after_help = "Examples:\n  # Install the CustomResourceDefinitions\n  bellwether crds | kubectl apply \
+                      --server-side -f -\n\n  # List their names\n  bellwether crds -o name"
     )]
     Crds {
         /// The output format
-        #[arg(short, long, value_enum, default_value_t = CrdFormat::Yaml)]
+        #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = CrdFormat::Yaml)]
         output: CrdFormat,
     },
 
     /// Print a completion script for a shell
     ///
-    /// Load it in the current shell, or write it to the directory of completions of the shell.
+    /// Load it in the current shell, or write it to the shell's completion directory. It completes
+    /// `bellwether`, not `kubectl bellwether`.
     #[command(
-        after_help = "Examples:\n  source <(bellwether completions bash)\n  bellwether completions fish > \
+        alias = "completion",
+        after_help = "Examples:\n  # Load it in the current shell\n  source <(bellwether completions bash)\n\n  # Load \
+                      it in every fish shell\n  bellwether completions fish \\\n    > \
                       ~/.config/fish/completions/bellwether.fish"
     )]
     Completions {
@@ -127,32 +139,37 @@ pub enum Command {
 }
 
 const CONTROLLER_HELP: &str = "Examples:
-  bellwether crds | kubectl apply --server-side -f - && bellwether controller
-  bellwether controller --context staging --watch-namespace shop --leader-elect=false
+  # Install the CustomResourceDefinitions, then run in the terminal
+  bellwether crds | kubectl apply --server-side -f -
+  bellwether controller
 
-Every flag can also be given as an environment variable, e.g. BELLWETHER_WATCH_NAMESPACE.
-Serves /healthz, /readyz and /metrics, and the health of a group on
-/readyz/applications/NAMESPACE/NAME and /readyz/rollups/NAME. Ends on SIGINT and SIGTERM.";
+  # Run for one namespace of another cluster, without a Lease
+  bellwether controller --context staging --watch-namespace shop \\
+    --leader-elect=false
+
+Every flag can also be set as an environment variable, e.g. BELLWETHER_WATCH_NAMESPACE. Serves /healthz, /readyz and \
+/metrics, and the health of an Application or Rollup on /readyz/applications/NAMESPACE/NAME and /readyz/rollups/NAME. \
+Ends on SIGINT and SIGTERM.";
 
 #[derive(Debug, Args)]
 pub struct Controller {
-    /// Kubeconfig of the cluster; by default as kubectl finds it, and in a Pod the service account
+    /// Path to the kubeconfig file; defaults to the service account in a Pod, else as kubectl
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, env = "BELLWETHER_KUBECONFIG", hide_env = true)]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Context in the kubeconfig
+    /// The name of the kubeconfig context to use
     #[arg(long, value_name = "NAME", env = "BELLWETHER_CONTEXT", hide_env = true)]
     pub context: Option<String>,
 
-    /// Namespace of the controller's Lease; by default that of the Pod, otherwise bellwether-system
+    /// The namespace of the controller's Lease; defaults to that of the Pod, else bellwether-system
     #[arg(long, value_name = "NAME", env = "BELLWETHER_NAMESPACE", hide_env = true)]
     pub namespace: Option<String>,
 
-    /// Watch this namespace only; permissions in this namespace are then sufficient
+    /// Watch only this namespace; needs permissions only in this namespace and for its Lease; ignores Rollups
     #[arg(long, value_name = "NAME", env = "BELLWETHER_WATCH_NAMESPACE", hide_env = true)]
     pub watch_namespace: Option<String>,
 
-    /// Address to serve probes and metrics on; port 0 picks a free port and logs it
+    /// The address to serve probes and metrics on; port 0 picks a free port and logs it
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -175,7 +192,7 @@ pub struct Controller {
     )]
     pub leader_elect: bool,
 
-    /// Manage the Applications of app.k8s.io, too, if the cluster serves them
+    /// Also write the status of app.k8s.io Applications, if the cluster serves them
     #[arg(
         long,
         value_name = "true|false",
@@ -192,42 +209,54 @@ pub struct Controller {
     #[command(flatten)]
     pub rollups: Rollups,
 
-    /// Log level: error, warn, info, debug or trace; also by module, such as info,bellwether_kube_io=debug
+    /// The log level: error, warn, info, debug or trace; also by module, e.g. info,bellwether_kube_io=debug
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "BELLWETHER_LOG", hide_env = true)]
     pub log: String,
 
-    /// Log format
-    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "BELLWETHER_LOG_FORMAT", hide_env = true)]
+    /// The log format
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text, env = "BELLWETHER_LOG_FORMAT", hide_env = true)]
     pub log_format: LogFormat,
 }
 
-/// The format of log lines.
+/// The format of log entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// Text, one line for each event
+    /// Text, one line per log entry
     Text,
-    /// JSON, one object for each line
+    /// JSON, one line per log entry
     Json,
 }
 
 const ASSESS_HELP: &str = "Examples:
+  # Assess objects of a cluster
   kubectl get deploy,pods -A -o yaml | bellwether assess -
+
+  # Assess the files of a directory; print JSON
   bellwether assess -f dump/ -o json
+
+  # Also show the fields behind each state
   bellwether assess web.yaml --explain
 
-Exit codes: 0 all objects are Ready, 1 an object is not, 2 not all could be read.";
+Exit codes: 0 all objects are Ready, 1 an object is not Ready, 2 an input could not be read, or invalid usage.";
 
 const EXPLAIN_HELP: &str = "Examples:
+  # Explain an object in the cluster
   bellwether explain deploy/web -n shop
+
+  # Explain an object in files
   bellwether explain pod/web-0 --from dump/
+
+  # Explain all objects that another command prints
   kubectl get deploy web -o yaml | bellwether explain -
+
+  # Explain all objects in a file; print JSON
   bellwether explain -f web.yaml -o json
 
-Exit codes: 0 all objects are Ready, 1 an object is not, 2 not all could be read.";
+Exit codes: 0 all objects are Ready, 1 an object is not Ready, 2 an input could not be read, or invalid usage.";
 
 #[derive(Debug, Subcommand)]
 pub enum Rules {
-    /// Validate health rules
+    /// Validate HealthRules
     ///
     /// Reads HealthRules from YAML, and Argo CD's health.lua from directories named GROUP/KIND. Checks what
     /// the API server and the controller check: fields, expressions, scripts, and two rules for the same
@@ -235,41 +264,50 @@ pub enum Rules {
     #[command(after_help = LINT_HELP)]
     Lint(RuleFiles),
 
-    /// Test health rules against example objects
+    /// Run the tests of HealthRules
     ///
-    /// Runs every test suite in a directory: Argo CD's health_test.yaml unchanged, and files that end in
+    /// Runs every test file in a directory: Argo CD's health_test.yaml unchanged, and files that end in
     /// _test.yaml, each with a list of objects and their expected health.
     #[command(after_help = TEST_HELP)]
     Test(RuleTests),
 }
 
 const LINT_HELP: &str = "Examples:
+  # Validate the rules in a directory
   bellwether rules lint rules/
+
+  # Print the errors in a file as JSON
   bellwether rules lint widgets.yaml -o json
 
-Exit codes: 0 all rules are valid, 1 a rule is invalid, 2 not all could be read.";
+Exit codes: 0 all rules are valid, 1 a rule is invalid, 2 an input could not be read, or invalid usage.";
 
 const TEST_HELP: &str = "Examples:
+  # Run the tests in a directory
   bellwether rules test rules/
+
+  # Run one test file
+  bellwether rules test rules/widgets_test.yaml
+
+  # Run the tests of Argo CD
   bellwether rules test argo-cd/resource_customizations
 
-Exit codes: 0 all cases pass, 1 a case fails, 2 not all could be read.";
+Exit codes: 0 all cases pass, 1 a case fails, 2 an input could not be read, or invalid usage.";
 
 #[derive(Debug, Args)]
 pub struct RuleFiles {
-    /// A file with rules, or a directory of such files
-    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    /// File or directory with rules
+    #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
 
     /// The output format
-    #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = ExplainFormat::Text)]
     pub output: ExplainFormat,
 }
 
 #[derive(Debug, Args)]
 pub struct RuleTests {
-    /// A directory with rules and their tests, or one of its suites
-    #[arg(required = true, value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    /// Directory with rules and their tests, or one test file
+    #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub directories: Vec<PathBuf>,
 
     /// Assess as of this time, e.g. 2026-11-14T12:00:00Z; defaults to now
@@ -277,7 +315,7 @@ pub struct RuleTests {
     pub now: Option<Timestamp>,
 
     /// The output format
-    #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = ExplainFormat::Text)]
     pub output: ExplainFormat,
 }
 
@@ -287,26 +325,25 @@ pub struct Assess {
     pub objects: Objects,
 
     /// The output format
-    #[arg(short, long, value_enum, default_value_t = AssessFormat::Table)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = AssessFormat::Table)]
     pub output: AssessFormat,
 
-    /// The tool whose verdicts to return; kstatus and Argo CD differ for some objects
-    #[arg(long, value_enum, default_value_t = Dialect::Native)]
+    /// Report the states of this tool, by its rules
+    #[arg(long, value_name = "TOOL", value_enum, default_value_t = Dialect::Native)]
     pub dialect: Dialect,
 
-    /// Show the fields that each verdict is based on
+    /// Show the fields that each state is based on
     #[arg(long)]
     pub explain: bool,
 
-    /// List Ready objects even if there are many
+    /// List all Ready objects (default: hidden if more than 20)
     #[arg(long)]
     pub all: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(mut_arg("files", |files| files.help(
-    "An object in the cluster as KIND/NAME, e.g. deploy/web; or a file with objects, a directory of such files, or - for \
-     standard input"
+#[command(mut_arg("files", |files| files.value_name("KIND/NAME | FILE").help(
+    "Object in the cluster, e.g. deploy/web; or file or directory with objects, or - for stdin"
 )))]
 pub struct Explain {
     #[command(flatten)]
@@ -316,18 +353,18 @@ pub struct Explain {
     pub location: LocationArgs,
 
     /// The output format
-    #[arg(short, long, value_enum, default_value_t = ExplainFormat::Text)]
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = ExplainFormat::Text)]
     pub output: ExplainFormat,
 }
 
 /// Objects from files, and the rules to assess them with.
 #[derive(Debug, Args)]
 pub struct Objects {
-    /// The same as FILE, for users of kubectl
+    /// File or directory with objects, or - for stdin; same as the argument FILE
     #[arg(short = 'f', long = "filename", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub named: Vec<PathBuf>,
 
-    /// A file with objects, a directory of such files, or - for standard input
+    /// File or directory with objects, or - for stdin
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
 
@@ -335,17 +372,17 @@ pub struct Objects {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub now: Option<Timestamp>,
 
-    /// Use only generic rules, and none for particular kinds
+    /// Use only the generic rules, not the built-in rules of each kind
     #[arg(long)]
     pub no_builtin: bool,
 
-    /// Use the rules in this file or directory first: HealthRules, or Argo CD's GROUP/KIND/health.lua
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    /// Use these rules before the built-in rules: HealthRules, or Argo CD's GROUP/KIND/health.lua
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub rules: Vec<PathBuf>,
 }
 
 impl Objects {
-    /// The files of a command, which defaults to standard input. Fails if that is a terminal.
+    /// The files of a command, which defaults to stdin. Fails if that is a terminal.
     pub(crate) fn inputs(&self, command: &str) -> Result<Vec<PathBuf>, String> {
         let inputs: Vec<_> = self.named.iter().chain(&self.files).cloned().collect();
         if !inputs.is_empty() {
@@ -370,7 +407,7 @@ impl Objects {
 }
 
 fn time(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| "give a time such as 2026-11-14T12:00:00Z".to_owned())
+    text.parse().map_err(|_| "use a time such as 2026-11-14T12:00:00Z".to_owned())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

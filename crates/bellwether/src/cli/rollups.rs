@@ -3,7 +3,7 @@
 use bellwether_kube_io::write::olm::OperatorCondition;
 use clap::Args;
 
-use crate::schema::is_name;
+use crate::schema::{NAME_RULE, is_name};
 
 /// A controller of one namespace does not manage Rollups.
 const WATCH_NAMESPACE: &str = "watch_namespace";
@@ -40,7 +40,7 @@ pub struct Rollups {
     )]
     pub olm_operator_condition: Option<OperatorCondition>,
 
-    /// Rollup whose condition Upgradeable is copied for OLM; requires spec.upgradeable: true
+    /// The Rollup whose condition Upgradeable is copied for OLM; requires spec.upgradeable: true
     #[arg(
         long,
         value_name = "NAME",
@@ -61,11 +61,7 @@ impl Rollups {
 }
 
 fn rollup(text: &str) -> Result<String, String> {
-    if is_name(text) {
-        Ok(text.to_owned())
-    } else {
-        Err("not a valid name. Give the name of a Rollup as kubectl get bwru shows it.".to_owned())
-    }
+    if is_name(text) { Ok(text.to_owned()) } else { Err(format!("invalid name: {NAME_RULE}")) }
 }
 
 fn operator_condition(text: &str) -> Result<OperatorCondition, String> {
@@ -73,10 +69,8 @@ fn operator_condition(text: &str) -> Result<OperatorCondition, String> {
         Some((namespace, name)) if is_name(namespace) && !namespace.contains('.') && is_name(name) => {
             Ok(OperatorCondition { namespace: namespace.to_owned(), name: name.to_owned() })
         }
-        _ => Err(
-            "expected NAMESPACE/NAME of the operator's ClusterServiceVersion, such as operators/shop.v1.2.0"
-                .to_owned(),
-        ),
+        _ => Err("use NAMESPACE/NAME of the operator's ClusterServiceVersion, such as operators/shop.v1.2.0"
+            .to_owned()),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::cli::Controller;
 /// The limit of Kubernetes. Names in requests may be longer.
 const MAX_NAME: usize = 253;
 
-const NOTHING_LISTED_YET: &str = "no kinds have been listed yet";
+const INITIAL_LIST: &str = "initial list not complete";
 
 pub(super) struct Probes {
     metrics: Arc<Metrics>,
@@ -53,10 +53,10 @@ impl Process for Probes {
         let stats = self.metrics.stats();
         let mut waits: Vec<_> = stats.unlisted_kinds.iter().map(not_listed_yet).collect();
         if !stats.synced && waits.is_empty() {
-            waits.push(NOTHING_LISTED_YET.to_owned());
+            waits.push(INITIAL_LIST.to_owned());
         }
         if *self.leadership.borrow() == (Leadership::Standby { holder: None }) {
-            waits.push("no Lease held: the leader is not known yet".to_owned());
+            waits.push("leader not known yet".to_owned());
         }
         waits
     }
@@ -84,13 +84,9 @@ fn answer(status: Option<GroupStatus>, group: &GroupRef, watch_namespace: Option
         Some(GroupStatus::NotFound) => Answer::Absent(not_found(group, watch_namespace)),
         Some(GroupStatus::Silent { since }) => {
             let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
-            Answer::Unknown(format!(
-                "the API server has not responded since {since}: the last known status may be stale"
-            ))
+            Answer::Unknown(format!("no response from the API server since {since}: status may be stale"))
         }
-        Some(GroupStatus::Unknown(kinds)) if kinds.is_empty() => {
-            Answer::Unknown(NOTHING_LISTED_YET.to_owned())
-        }
+        Some(GroupStatus::Unknown(kinds)) if kinds.is_empty() => Answer::Unknown(INITIAL_LIST.to_owned()),
         Some(GroupStatus::Unknown(kinds)) => {
             let why = kinds.iter().map(|(kind, why)| match why {
                 None => not_listed_yet(kind),
@@ -103,7 +99,7 @@ fn answer(status: Option<GroupStatus>, group: &GroupRef, watch_namespace: Option
 }
 
 fn not_listed_yet(kind: &GroupKind) -> String {
-    format!("{} have not been listed yet", plural(kind))
+    format!("initial list of {kind} not complete")
 }
 
 fn not_readable(kind: &GroupKind, why: &Unreadable) -> String {
@@ -114,45 +110,30 @@ fn not_readable(kind: &GroupKind, why: &Unreadable) -> String {
                 group => format!("the API group {group}"),
             };
             format!(
-                "cannot list {}: forbidden. Grant Bellwether the verbs get, list and watch on {resource} in {group}",
-                plural(kind)
+                "cannot list {resource}: forbidden. Grant Bellwether the verbs get, list and watch on {resource} in {group}"
             )
         }
-        _ => format!("cannot list {}: {why}", plural(kind)),
+        _ => format!("cannot list {kind}: {why}"),
     }
-}
-
-/// `Pods`, `NetworkPolicies.networking.k8s.io`: for messages only, by the rules of
-/// `meta.UnsafeGuessKindToResource`.
-fn plural(kind: &GroupKind) -> String {
-    let singular = &*kind.kind;
-    let plural = match singular.as_bytes().last() {
-        _ if singular == "Endpoints" => singular.to_owned(),
-        Some(b's') => format!("{singular}es"),
-        Some(b'y') => format!("{}ies", singular.trim_end_matches('y')),
-        _ => format!("{singular}s"),
-    };
-    GroupKind::new(&kind.group, &plural).to_string()
 }
 
 fn not_found(group: &GroupRef, watch_namespace: Option<&str>) -> String {
     let short = |name: &Arc<str>| one_line(&**name, MAX_NAME).into_owned();
     let (kind, NamespacedName { namespace, name }) = (group.kind.kind().kind, &group.name);
-    let object = format!("{kind} {}", short(name));
     // Rollups are cluster-scoped, and a controller of one namespace does not manage them.
-    let (place, other) = if namespace.is_empty() {
-        (String::new(), watch_namespace)
+    let (object, other) = if namespace.is_empty() {
+        (format!("{kind} {}", short(name)), watch_namespace)
     } else {
         (
-            format!(" in namespace {}", short(namespace)),
+            format!("{kind} {}/{}", short(namespace), short(name)),
             watch_namespace.filter(|other| **other != **namespace),
         )
     };
     match other {
         Some(other) => {
-            format!("{object}{place} is not managed: this controller runs with --watch-namespace {other}")
+            format!("{object} is not managed: this controller runs with --watch-namespace {other}")
         }
-        None => format!("{object} not found{place}"),
+        None => format!("{object} not found"),
     }
 }
 
@@ -185,12 +166,12 @@ mod tests {
     }
 
     #[rstest]
-    #[case::application(application(), None, "Application web not found in namespace shop")]
-    #[case::of_the_namespace(application(), Some("shop"), "Application web not found in namespace shop")]
+    #[case::application(application(), None, "Application shop/web not found")]
+    #[case::of_the_namespace(application(), Some("shop"), "Application shop/web not found")]
     #[case::of_another_namespace(
         application(),
         Some("infra"),
-        "Application web in namespace shop is not managed: this controller runs with --watch-namespace infra"
+        "Application shop/web is not managed: this controller runs with --watch-namespace infra"
     )]
     #[case::rollup(rollup("all"), None, "Rollup all not found")]
     #[case::rollup_with_a_watched_namespace(
@@ -210,15 +191,6 @@ mod tests {
         );
     }
 
-    #[rstest]
-    #[case("", "Pod", "Pods")]
-    #[case("", "Endpoints", "Endpoints")]
-    #[case("networking.k8s.io", "Ingress", "Ingresses.networking.k8s.io")]
-    #[case("networking.k8s.io", "NetworkPolicy", "NetworkPolicies.networking.k8s.io")]
-    fn kinds_have_plurals(#[case] group: &str, #[case] kind: &str, #[case] expected: &str) {
-        assert_eq!(plural(&GroupKind::new(group, kind)), expected);
-    }
-
     #[test]
     fn a_long_name_is_cut() {
         let Answer::Absent(sentence) =
@@ -230,14 +202,14 @@ mod tests {
     }
 
     #[rstest]
-    #[case::nothing(Some(vec![]), "no kinds have been listed yet")]
+    #[case::nothing(Some(vec![]), "initial list not complete")]
     #[case::not_listed_yet(
         Some(vec![(GroupKind::pod(), None), (GroupKind::new("apps", "Deployment"), None)]),
-        "Pods have not been listed yet; Deployments.apps have not been listed yet"
+        "initial list of Pod not complete; initial list of Deployment.apps not complete"
     )]
     #[case::forbidden(
         Some(vec![(GroupKind::bellwether("Rollup"), Some(forbidden()))]),
-        "cannot list Rollups.bellwether.dev: forbidden. Grant Bellwether the verbs get, list and watch on rollups in the API \
+        "cannot list rollups: forbidden. Grant Bellwether the verbs get, list and watch on rollups in the API \
          group bellwether.dev"
     )]
     #[case::shutting_down(None, "the controller is shutting down")]

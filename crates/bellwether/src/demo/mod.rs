@@ -40,8 +40,11 @@ fn closing() -> String {
     format!(
         "
 That was a simulated cluster. In your own cluster:
-  {program} adopt NAME KIND/NAME…  create an Application from existing objects
-  {program} status                 show its health
+  # Create an Application that owns existing objects
+  {program} adopt NAME KIND/NAME…
+
+  # Show its health
+  {program} status
 "
     )
 }
@@ -70,7 +73,7 @@ pub fn still(columns: usize) -> Result<String> {
     Ok(page::page(&narration, screen, STILL_LINES))
 }
 
-/// Whether the reader of standard output has closed the pipe.
+/// Whether the reader of stdout has closed the pipe.
 fn is_closed(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }

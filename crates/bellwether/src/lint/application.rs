@@ -41,8 +41,8 @@ fn errors_in(name: &str, spec: &ApplicationSpec) -> Vec<FieldError> {
 
 fn cluster_scoped(field: &str, group: &str, kind: &str) -> Option<FieldError> {
     is_of_the_cluster(group, kind).then(|| {
-        let text = format!("{kind} is cluster-scoped and cannot be a member: remove this entry");
-        error(&format!("{field}.kind"), text)
+        let message = format!("{kind} is cluster-scoped and cannot be a member: remove this entry");
+        error(&format!("{field}.kind"), message)
     })
 }
 
@@ -64,14 +64,14 @@ pub(super) fn contradictions(place: &str, selector: &LabelSelector) -> Vec<Field
         for (index, requirement) in expressions.clone() {
             if requirement.key == *key && contradicts(value, requirement) {
                 let field = format!("{place}.matchExpressions[{index}]");
-                let text = format!("contradicts {key}={value} in matchLabels: remove one of them");
-                errors.push(error(&field, text));
+                let message = format!("contradicts {key}={value} in matchLabels: remove one of them");
+                errors.push(error(&field, message));
             }
         }
     }
     errors
 }
 
-pub(super) fn error(field: &str, text: impl Into<String>) -> FieldError {
-    FieldError { field: field.to_owned(), text: text.into() }
+pub(super) fn error(field: &str, message: impl Into<String>) -> FieldError {
+    FieldError { field: field.to_owned(), message: message.into() }
 }

@@ -13,6 +13,7 @@ use std::{
 use anyhow::Result;
 use bellwether_api::GROUP;
 use bellwether_input::{DuplicateKey, ObjectLocation};
+use bellwether_inspect::shell::program;
 use bellwether_model::{Object, Plan, State};
 use bellwether_terminal::{Screen, printable, sign, style};
 use serde::Serialize;
@@ -20,8 +21,8 @@ use serde::Serialize;
 use crate::{
     cli::Lint,
     output::{BAD_INPUT, Outcome},
-    rules::{self, Finding, paragraph, printed},
-    schema::{self, KindSchema},
+    rules::{self, Finding, or_unnamed, place, printed},
+    schema::{self, FieldError, KindSchema},
 };
 use together::References;
 
@@ -35,32 +36,9 @@ struct LintedObject {
     name: String,
     valid: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    faults: Vec<LocatedFinding>,
+    errors: Vec<Finding>,
     #[serde(skip)]
     references: References,
-}
-
-#[derive(Serialize)]
-struct LocatedFinding {
-    /// The line in the file.
-    line: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    field: Option<String>,
-    /// The place in the text of the field, if it is an expression or a script.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    within: Option<Within>,
-    text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
-    #[serde(skip)]
-    paragraph: String,
-}
-
-#[derive(Serialize)]
-struct Within {
-    line: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<usize>,
 }
 
 pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
@@ -87,15 +65,16 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
     let text = printed(&checked, command.output, || page(&checked, others, screen))?;
     let is_invalid = checked.iter().any(|object| !object.valid);
     let code = if errors.is_empty() { u8::from(is_invalid) } else { BAD_INPUT };
-    Ok(Outcome { text, errors, notes, code })
+    Ok(Outcome { text, errors, notes, code, ..Outcome::default() })
 }
 
 fn inputs(command: &Lint) -> Result<Vec<PathBuf>, String> {
     let inputs: Vec<_> = command.named.iter().chain(&command.files).cloned().collect();
     if inputs.is_empty() && stdin().is_terminal() {
-        return Err("no input: name files or directories, or pipe objects in, for example \
-                    bellwether lint - < application.yaml"
-            .to_owned());
+        return Err(format!(
+            "no input. Give files or directories, or pipe objects in: helm template chart/ | {} lint -",
+            program()
+        ));
     }
     Ok(if inputs.is_empty() { vec![PathBuf::from("-")] } else { inputs })
 }
@@ -122,34 +101,23 @@ fn findings(object: &Object<'_>) -> Vec<Finding> {
 impl LintedObject {
     fn of(object: &Object<'_>, spot: &ObjectLocation<'_>) -> Self {
         let lines = spot.lines();
-        let found = findings(object).into_iter().map(|finding| {
-            let line = finding.field.as_deref().map_or_else(|| lines.first(), |field| lines.of(field));
-            LocatedFinding::of(finding, line)
-        });
+        let found = findings(object).into_iter().map(|finding| finding.located(&lines));
         let repeated = lines.repeated().into_iter().map(|DuplicateKey { field, key, line }| {
-            let text = format!("duplicate key {key:?}");
-            LocatedFinding::of(Finding::in_field(schema::FieldError { field, text }), line)
+            let message = format!("duplicate key {key:?}");
+            Finding::in_field(FieldError { field, message }).at(Some(line))
         });
-        let mut faults: Vec<_> = found.chain(repeated).collect();
-        faults.sort_by_key(|finding| finding.line);
+        let mut errors: Vec<_> = found.chain(repeated).collect();
+        errors.sort_by_key(|finding| finding.line);
         Self {
             file: spot.file(),
             line: lines.first(),
             kind: object.kind().to_owned(),
             namespace: object.namespace().to_owned(),
             name: object.name().to_owned(),
-            valid: faults.is_empty(),
-            faults,
+            valid: errors.is_empty(),
+            errors,
             references: References::of(object, &lines),
         }
-    }
-}
-
-impl LocatedFinding {
-    fn of(finding: Finding, line: usize) -> Self {
-        let paragraph = paragraph(&finding);
-        let within = finding.line.map(|line| Within { line, column: finding.column });
-        Self { line, field: finding.field, within, text: finding.text, hint: finding.hint, paragraph }
     }
 }
 
@@ -159,20 +127,17 @@ fn page(checked: &[LintedObject], others: usize, screen: Screen) -> String {
         let state = Some(if object.valid { State::Ready } else { State::Failed });
         let sign = sign(state).to_string();
         let sign = screen.paint(&sign, style(state));
-        let name = if object.name.is_empty() { "without a name" } else { &object.name };
-        let place = format!("{}:{}", object.file, object.line);
-        let _ =
-            writeln!(text, "{sign} {} {} ({})", printable(&object.kind), printable(name), printable(&place));
-        for finding in &object.faults {
-            let place = format!("{}:{}", object.file, finding.line);
-            let _ = write!(text, "    {}: {}", printable(&place), finding.paragraph.trim_start());
-        }
+        let object_name = format!("{} {}", object.kind, or_unnamed(&object.name));
+        let place = place(&object.file, Some(object.line));
+        let _ = writeln!(text, "{sign} {} ({})", printable(&object_name), printable(&place));
+        object.errors.iter().for_each(|finding| text.push_str(&finding.paragraph(&object.file)));
     }
     if !checked.is_empty() {
         let invalid = checked.iter().filter(|object| !object.valid).count();
         let _ = write!(text, "{}", rules::tally(checked.len(), invalid, "object"));
         if others > 0 {
-            let _ = write!(text, " Skipped {} of other kinds.", rules::counted(others, "object"));
+            let kinds = if others == 1 { "another kind" } else { "other kinds" };
+            let _ = write!(text, " Skipped {} of {kinds}.", rules::counted(others, "object"));
         }
         text.push('\n');
     }

@@ -17,13 +17,13 @@ pub(super) fn errors(object: &Object<'_>) -> Vec<FieldError> {
 }
 
 fn errors_in(name: &str, spec: &RollupSpec) -> Vec<FieldError> {
-    let mistakes = invalid_components(name, spec).into_iter().map(|(field, text)| error(&field, text));
-    let mut errors: Vec<_> = mistakes.collect();
+    let errors = invalid_components(name, spec).into_iter().map(|(field, message)| error(&field, message));
+    let mut errors: Vec<_> = errors.collect();
     for (index, component) in spec.components.iter().enumerate() {
         let field = format!("spec.components[{index}]");
         if component.namespace.is_some() && is_of_the_cluster(&component.group, &component.kind) {
-            let text = format!("{} is cluster-scoped: remove the namespace", component.kind);
-            errors.push(error(&format!("{field}.namespace"), text));
+            let message = format!("{} is cluster-scoped: remove the namespace", component.kind);
+            errors.push(error(&format!("{field}.namespace"), message));
         }
         if let Some(selector) = &component.selector {
             errors.extend(contradictions(&format!("{field}.selector"), selector));

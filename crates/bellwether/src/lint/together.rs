@@ -7,7 +7,7 @@ use bellwether_input::Lines;
 use bellwether_model::{Object, Value};
 use bellwether_terminal::first_few;
 
-use super::{LintedObject, LocatedFinding, application::error};
+use super::{LintedObject, application::error};
 use crate::rules::Finding;
 
 /// What refers from an object to others.
@@ -40,8 +40,8 @@ pub(super) fn check(checked: &mut [LintedObject]) -> Vec<String> {
     for (index, finding) in found {
         if let Some(object) = checked.get_mut(index) {
             object.valid = false;
-            object.faults.push(finding);
-            object.faults.sort_by_key(|finding| finding.line);
+            object.errors.push(finding);
+            object.errors.sort_by_key(|finding| finding.line);
         }
     }
     notes
@@ -49,27 +49,27 @@ pub(super) fn check(checked: &mut [LintedObject]) -> Vec<String> {
 
 /// Objects with the same kind, namespace and name: the last one applied wins. In two files they may be for
 /// two clusters, so that is only a note.
-fn duplicates(checked: &[LintedObject]) -> (Vec<(usize, LocatedFinding)>, Vec<String>) {
+fn duplicates(checked: &[LintedObject]) -> (Vec<(usize, Finding)>, Vec<String>) {
     let mut known = HashMap::new();
     let (mut findings, mut notes) = (Vec::new(), Vec::new());
     for (index, object) in checked.iter().enumerate().filter(|(_, object)| !object.name.is_empty()) {
         let LintedObject { file, kind, namespace, name, references, .. } = object;
         let first = *known.entry((kind, namespace, name)).or_insert(object);
-        let text = format!("duplicate {kind} {name:?}: also in {}:{}", first.file, first.line);
+        let message = format!("duplicate {kind} {name:?}: also in {}:{}", first.file, first.line);
         if std::ptr::eq(first, object) {
             continue;
         }
         if first.file == *file {
-            findings.push((index, finding("metadata.name", text, references.line)));
+            findings.push((index, finding("metadata.name", message, references.line)));
         } else {
-            notes.push(format!("{file}:{}: {text}", object.line));
+            notes.push(format!("{file}:{}: {message}", object.line));
         }
     }
     (findings, first_few(notes))
 }
 
 /// Rollups that are components of one another. A Rollup that is its own component has an error already.
-fn cycles<'c>(checked: &'c [LintedObject]) -> Vec<(usize, LocatedFinding)> {
+fn cycles<'c>(checked: &'c [LintedObject]) -> Vec<(usize, Finding)> {
     let rollups = || checked.iter().enumerate().filter(|(_, object)| object.kind == "Rollup");
     let references: HashMap<_, _> =
         rollups().map(|(_, object)| (object.name.as_str(), &object.references)).collect();
@@ -81,8 +81,9 @@ fn cycles<'c>(checked: &'c [LintedObject]) -> Vec<(usize, LocatedFinding)> {
         let path = shortest_cycle(&object.name, &others)?;
         let next = *path.get(1)?;
         let (_, field, line) = object.references.rollups.iter().find(|(name, ..)| name == next)?;
-        let text = format!("cycle of Rollups: {}; remove one of these components", path.join(" -> "));
-        Some((index, finding(field, text, *line)))
+        let cycle = path.join(" -> ");
+        let message = format!("component cycle: {cycle}: remove one of these components");
+        Some((index, finding(field, message, *line)))
     };
     rollups().filter_map(cycle).collect()
 }
@@ -105,6 +106,6 @@ fn shortest_cycle<'n>(from: &'n str, others: &dyn Fn(&str) -> Vec<&'n str>) -> O
     None
 }
 
-fn finding(field: &str, text: String, line: usize) -> LocatedFinding {
-    LocatedFinding::of(Finding::in_field(error(field, text)), line)
+fn finding(field: &str, message: String, line: usize) -> Finding {
+    Finding::in_field(error(field, message)).at(Some(line))
 }

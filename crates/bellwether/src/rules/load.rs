@@ -8,11 +8,15 @@ use std::{
 
 use bellwether_api::HealthRule;
 use bellwether_engine::user_rule;
-use bellwether_health::user::{CompiledRule, Form, RuleFieldError, RuleTarget, UserRule, UserRules};
-use bellwether_input::files_in;
+use bellwether_health::user::{CompiledRule, Form, RuleTarget, UserRule, UserRules};
+use bellwether_input::{ObjectLocation, files_in};
 use bellwether_model::{Object, Plan};
 
-use crate::schema::{self, KindSchema};
+use super::finding::{Finding, or_unnamed, place};
+use crate::{
+    output::cannot_read,
+    schema::{self, KindSchema},
+};
 
 #[derive(Default)]
 pub(crate) struct Loaded {
@@ -24,15 +28,10 @@ pub(crate) struct Loaded {
 
 pub(crate) struct Found {
     pub(crate) file: PathBuf,
+    /// The first line of the rule. None for a script.
+    pub(crate) line: Option<usize>,
     pub(crate) name: String,
-    pub(crate) rule: Result<Arc<CompiledRule>, Vec<RuleError>>,
-}
-
-pub(crate) enum RuleError {
-    /// A field does not match the schema.
-    Field(schema::FieldError),
-    /// The expression or script in a field does not compile.
-    Source(Box<RuleFieldError>),
+    pub(crate) rule: Result<Arc<CompiledRule>, Vec<Finding>>,
 }
 
 /// The file name of Argo CD scripts.
@@ -51,7 +50,7 @@ impl Loaded {
             }
             match files_in(input, &is_rule_file) {
                 Ok(files) => files.iter().for_each(|file| loaded.read_file(file)),
-                Err(error) => loaded.problems.push(format!("cannot read {}: {error}", input.display())),
+                Err(error) => loaded.problems.push(cannot_read(input, &error)),
             }
         }
         loaded
@@ -61,10 +60,11 @@ impl Loaded {
     pub(crate) fn errors(&self) -> Vec<String> {
         let mut errors = self.problems.clone();
         for found in &self.rules {
+            // The path of a script is its name.
+            let rule = found.line.map(|_| format!("rule {}: ", or_unnamed(&found.name))).unwrap_or_default();
+            let file = found.file.display().to_string();
             let invalid = found.rule.as_ref().err().into_iter().flatten();
-            errors.extend(
-                invalid.map(|error| format!("{}, rule {}: {error}", found.file.display(), found.name)),
-            );
+            errors.extend(invalid.map(|error| format!("{}: {rule}{error}", place(&file, error.line))));
         }
         errors
     }
@@ -79,11 +79,22 @@ impl Loaded {
             return self.read_script(file);
         }
         let plan = Plan::whole();
-        for entry in bellwether_input::read(&[file.to_owned()], &plan, &|object| {
-            is_rule(object).then(|| read_rule(object))
-        }) {
+        let read = |object: &Object<'_>, location: &ObjectLocation<'_>| {
+            is_rule(object).then(|| {
+                let lines = location.lines();
+                let rule = read_rule(object).map_err(|errors| {
+                    let errors = errors.into_iter().map(|error| error.located(&lines));
+                    let mut errors: Vec<_> = errors.collect();
+                    errors.sort_by_key(|error| error.line);
+                    errors
+                });
+                let (line, name) = (Some(lines.first()), object.name().to_owned());
+                Found { file: file.to_owned(), line, name, rule }
+            })
+        };
+        for entry in bellwether_input::read_with_spots(&[file.to_owned()], &plan, &read) {
             match entry {
-                Ok(Some((name, rule))) => self.rules.push(Found { file: file.to_owned(), name, rule }),
+                Ok(Some(found)) => self.rules.push(found),
                 // Not a rule: ignore it.
                 Ok(None) => {}
                 Err(problem) => self.problems.push(problem.to_string()),
@@ -95,7 +106,7 @@ impl Loaded {
     fn read_script(&mut self, file: &Path) {
         let source = match fs::read_to_string(file) {
             Ok(source) => source,
-            Err(error) => return self.problems.push(format!("cannot read {}: {error}", file.display())),
+            Err(error) => return self.problems.push(cannot_read(file, &error)),
         };
         let directory = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let mut above = directory.ancestors().skip(1).filter_map(|path| path.file_name()?.to_str());
@@ -112,11 +123,9 @@ impl Loaded {
             kind: (kind != ANYTHING).then(|| kind.to_owned()),
         };
         let rule = UserRule { name: name.clone(), created: None, kind, form: Form::Lua(source) };
-        let rule = rule.compile().map(Arc::new).map_err(|flaws| {
-            let named = flaws.into_iter().map(|flaw| RuleFieldError { field: SCRIPT.to_owned(), ..flaw });
-            named.map(|flaw| RuleError::Source(Box::new(flaw))).collect()
-        });
-        self.rules.push(Found { file: file.to_owned(), name, rule });
+        let rule = rule.compile().map(Arc::new);
+        let rule = rule.map_err(|errors| errors.into_iter().map(Finding::in_script).collect());
+        self.rules.push(Found { file: file.to_owned(), line: None, name, rule });
     }
 }
 
@@ -141,26 +150,24 @@ fn is_rule(object: &Object<'_>) -> bool {
     object.group() == "bellwether.dev" && object.kind() == "HealthRule"
 }
 
-pub(super) fn read_rule(object: &Object<'_>) -> (String, Result<Arc<CompiledRule>, Vec<RuleError>>) {
-    let name = object.name().to_owned();
+/// The errors have no line.
+pub(super) fn read_rule(object: &Object<'_>) -> Result<Arc<CompiledRule>, Vec<Finding>> {
     let mut errors =
         KindSchema::of("HealthRule").map(|schema| schema.check(object.fields())).unwrap_or_default();
     errors.extend(schema::error_in_head(object));
     if !errors.is_empty() {
-        return (name, Err(errors.into_iter().map(RuleError::Field).collect()));
+        return Err(errors.into_iter().map(Finding::in_field).collect());
     }
     let typed = serde_json::to_value(object.fields()).and_then(serde_json::from_value::<HealthRule>);
-    let rule = match typed {
+    match typed {
         Ok(rule) => {
             let created = object.time("metadata.creationTimestamp");
-            let rule = UserRule { created, ..user_rule(&name, rule.spec) }.compile();
-            rule.map(Arc::new)
-                .map_err(|flaws| flaws.into_iter().map(|flaw| RuleError::Source(Box::new(flaw))).collect())
+            let rule = UserRule { created, ..user_rule(object.name(), rule.spec) }.compile();
+            rule.map(Arc::new).map_err(|errors| errors.into_iter().map(Finding::in_source).collect())
         }
-        Err(error) => Err(vec![RuleError::Field(schema::FieldError {
+        Err(error) => Err(vec![Finding::in_field(schema::FieldError {
             field: "spec".to_owned(),
-            text: error.to_string(),
+            message: error.to_string(),
         })]),
-    };
-    (name, rule)
+    }
 }

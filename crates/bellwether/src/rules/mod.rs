@@ -1,5 +1,6 @@
-//! `bellwether rules`: checks and tests user rules.
+//! `bellwether rules`: validates and tests user rules.
 
+mod finding;
 mod lint;
 mod load;
 mod suite;
@@ -13,8 +14,8 @@ use bellwether_model::{Object, Plan};
 use bellwether_terminal::Screen;
 use serde::Serialize;
 
-pub(crate) use self::lint::{Finding, paragraph};
-use self::load::{Loaded, RuleError};
+pub(crate) use self::finding::{Finding, or_unnamed, place};
+use self::load::Loaded;
 use crate::{
     cli::{self, ExplainFormat},
     output::{BAD_INPUT, Outcome},
@@ -27,10 +28,9 @@ pub(crate) fn run(command: &cli::Rules, screen: Screen) -> Result<Outcome> {
     }
 }
 
-/// The errors in the fields, expressions and script of a HealthRule.
+/// The errors in the fields, expressions and script of a HealthRule, without lines.
 pub(crate) fn findings(object: &Object<'_>) -> Vec<Finding> {
-    let (_, rule) = load::read_rule(object);
-    rule.err().into_iter().flatten().map(|error| Finding::of(&error)).collect()
+    load::read_rule(object).err().unwrap_or_default()
 }
 
 /// The user rules of a command, from `--rules`.
@@ -66,15 +66,6 @@ impl Chosen {
             outcome.errors.splice(..0, self.errors);
         }
         outcome
-    }
-}
-
-impl std::fmt::Display for RuleError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Field(error) => write!(f, "{}: {}", error.field, error.text),
-            Self::Source(flaw) => flaw.fmt(f),
-        }
     }
 }
 

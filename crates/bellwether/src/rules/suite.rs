@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 use serde_saphyr::{MessageFormatter as _, UserMessageFormatter};
 
-use crate::schema::not_one_of;
+use crate::{output::cannot_read, schema::not_one_of};
 
 pub(super) struct Suite {
     pub(super) file: PathBuf,
@@ -39,11 +39,10 @@ impl Suite {
     /// Reads a suite. `None` if the file has tests of Argo CD actions.
     pub(super) fn read(file: &Path) -> Result<Option<Self>, String> {
         let invalid = |what: String| format!("{}: {what}", file.display());
-        let text =
-            fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+        let text = fs::read_to_string(file).map_err(|error| cannot_read(file, &error))?;
         let suite: Json = serde_saphyr::from_str(&text).map_err(|error| {
             let error = error.without_snippet();
-            let line = error.location().map(|place| format!(", line {}", place.line())).unwrap_or_default();
+            let line = error.location().map(|place| format!(":{}", place.line())).unwrap_or_default();
             let why = UserMessageFormatter.format_message(error);
             format!("{}{line}: invalid YAML: {why}", file.display())
         })?;
@@ -97,7 +96,7 @@ impl Case {
         };
         let now = match text(fields, "now")? {
             Some(now) => Some(now.parse().map_err(|_| {
-                format!("now: invalid time {now:?}: write a time such as 2026-11-14T12:00:00Z")
+                format!("now: invalid time {now:?}: use a time such as 2026-11-14T12:00:00Z")
             })?),
             None => None,
         };

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     cli::RuleTests,
+    evidence::rule,
     output::{BAD_INPUT, Outcome},
 };
 
@@ -135,7 +136,7 @@ impl Runner<'_> {
                 // A rule that does not match, for example because of a misspelt kind, must not pass.
                 if verdict.rule.source != Source::User && verdict.state != State::Terminating {
                     let kind = format!("{} ({})", object.kind(), object.api_version());
-                    return Err(format!("no user rule is for {kind}: the rule {} decided", verdict.rule.id));
+                    return Err(format!("no user rule for {kind}; {} was applied", rule(&verdict)));
                 }
                 let progress = progress.map(|progress| progress.to_string());
                 Ok(compared([
@@ -176,7 +177,7 @@ impl Runner<'_> {
         match own.map(|found| &found.rule) {
             Some(Ok(rule)) => Ok(rule),
             Some(Err(_)) => Err("the rule is invalid: see the errors".to_owned()),
-            None => Err(format!("no rule is for {} ({})", object.kind(), object.api_version())),
+            None => Err(format!("no rule for {} ({})", object.kind(), object.api_version())),
         }
     }
 }

@@ -21,7 +21,7 @@ use regex::Regex;
 pub(crate) struct FieldError {
     /// The path of the field, such as `spec.cel[0].state`.
     pub(crate) field: String,
-    pub(crate) text: String,
+    pub(crate) message: String,
 }
 
 pub(crate) struct KindSchema {
@@ -64,9 +64,9 @@ impl KindSchema {
 }
 
 /// The errors for which the API server would reject the creation of an object.
-pub(crate) fn faults_in(manifest: &serde_json::Value) -> Vec<FieldError> {
+pub(crate) fn errors_in(manifest: &serde_json::Value) -> Vec<FieldError> {
     let json = manifest.to_string();
-    let in_kind = |text: String| vec![FieldError { field: "kind".to_owned(), text }];
+    let in_kind = |message: String| vec![FieldError { field: "kind".to_owned(), message }];
     let object = match Object::from_json(json.as_bytes(), &Plan::whole()) {
         Ok(object) => object,
         Err(error) => return in_kind(error.to_string()),
@@ -83,7 +83,7 @@ pub(crate) fn unknown_kind(kind: &str) -> String {
 
 /// Checks apiVersion and metadata.name, which the schema of a kind does not cover.
 pub(crate) fn error_in_head(object: &Object<'_>) -> Option<FieldError> {
-    let error = |field: &str, text: String| Some(FieldError { field: field.to_owned(), text });
+    let error = |field: &str, message: String| Some(FieldError { field: field.to_owned(), message });
     match object.at("metadata.name") {
         _ if object.version() != VERSION => error("apiVersion", format!("must be {GROUP}/{VERSION}")),
         None | Some(Value::Null) => error("metadata.name", "required".to_owned()),
@@ -91,16 +91,14 @@ pub(crate) fn error_in_head(object: &Object<'_>) -> Option<FieldError> {
         Some(Value::Text(name)) if name.len() > MAX_NAME => {
             error("metadata.name", format!("must have at most {MAX_NAME} characters, has {}", name.len()))
         }
-        Some(Value::Text(name)) => error(
-            "metadata.name",
-            format!(
-                "invalid name {name:?}: use lower-case letters, digits, '-' and '.', starting and ending with a letter \
-                 or digit"
-            ),
-        ),
+        Some(Value::Text(name)) => error("metadata.name", format!("invalid name {name:?}: {NAME_RULE}")),
         Some(_) => error("metadata.name", "must be a string: write it in quotes".to_owned()),
     }
 }
+
+/// What a valid name is, after `invalid name: `.
+pub(crate) const NAME_RULE: &str =
+    "use lower-case letters, digits, '-' and '.', starting and ending with a letter or digit";
 
 /// The maximum length of an object name, in bytes.
 const MAX_NAME: usize = 253;
@@ -138,8 +136,8 @@ struct Check {
 }
 
 impl Check {
-    fn error(&mut self, field: &str, text: String) {
-        self.errors.push(FieldError { field: field.to_owned(), text });
+    fn error(&mut self, field: &str, message: String) {
+        self.errors.push(FieldError { field: field.to_owned(), message });
     }
 
     fn value(&mut self, schema: &Schema, value: &Value<'_>, field: &str) {
@@ -257,7 +255,7 @@ impl Check {
             self.error(field, format!("invalid value {text:?}: must match {pattern}"));
         }
         if schema.format.as_deref() == Some("date-time") && text.parse::<Timestamp>().is_err() {
-            self.error(field, format!("invalid time {text:?}: write a time such as 2026-11-14T12:00:00Z"));
+            self.error(field, format!("invalid time {text:?}: use a time such as 2026-11-14T12:00:00Z"));
         }
     }
 

@@ -19,7 +19,7 @@ fn errors(spec: &str) -> Vec<String> {
     );
     let object = Object::from_json(json.as_bytes(), &Plan::whole()).expect("an object");
     let schema = KindSchema::of("HealthRule").expect("a kind of bellwether.dev");
-    schema.check(object.fields()).iter().map(|error| format!("{}: {}", error.field, error.text)).collect()
+    schema.check(object.fields()).iter().map(|error| format!("{}: {}", error.field, error.message)).collect()
 }
 
 /// All rules in a schema.
@@ -115,7 +115,7 @@ fn rejects_what_an_api_server_rejects(#[case] kind: &str, #[case] table: &str) {
         }
         // A change is rejected by a transition rule, which needs the stored object.
         let rejected = rejected.is_some() && change.is_none();
-        let errors = super::faults_in(&manifest);
+        let errors = super::errors_in(&manifest);
         if errors.is_empty() == rejected {
             wrong.push(format!("{shows}: {errors:?}"));
         }

@@ -115,5 +115,5 @@ pub(crate) fn with_notes(text: String, notes: Notes, groups: &[Group]) -> Outcom
     notes.extend(forbidden);
     let is_bad = groups.is_empty() || groups.iter().any(|group| group.state != State::Ready);
     let code = if problems.is_empty() { u8::from(is_bad) } else { BAD_INPUT };
-    Outcome { text, errors: problems, notes, code }
+    Outcome { text, errors: problems, notes, code, ..Outcome::default() }
 }

@@ -101,7 +101,7 @@ fn standard_input(#[case] arguments: &[&str]) {
 fn empty_input_is_an_error() {
     let run = run_with_input(&["assess", "-"], "");
     assert_eq!((run.stdout.as_str(), run.code), ("", Some(2)));
-    assert_eq!(run.stderr, "error: no objects in standard input\n");
+    assert_eq!(run.stderr, "error: no objects in stdin\n");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn input_that_is_not_utf_8_is_an_error() {
     fs::write(file.path(), b"apiVersion: \xff\xfe").expect("a file");
     let run = run(&["assess", file.path().to_str().expect("a name")]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.ends_with(": not UTF-8 (byte 12)\n"), "{}", run.stderr);
+    assert!(run.stderr.ends_with(":1: not UTF-8\n"), "{}", run.stderr);
 }
 
 fn services(count: usize) -> String {
@@ -163,7 +163,7 @@ fn many_ready_objects_are_only_counted(#[case] count: usize, #[case] more: &[&st
     let run = run_with_input(&[&["assess", "-"], more].concat(), &services(count));
     assert_eq!(run.stdout.matches("Service/").count(), rows, "{}", run.stdout);
     let hint = if rows == 0 { " (use --all to list them)" } else { "" };
-    assert!(run.stdout.ends_with(&format!("{count} ready{hint}.\n")), "{}", run.stdout);
+    assert!(run.stdout.ends_with(&format!("{count} Ready{hint}.\n")), "{}", run.stdout);
 }
 
 #[test]

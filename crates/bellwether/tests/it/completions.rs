@@ -17,6 +17,12 @@ fn script(#[case] shell: &str, #[case] sign: &str) {
     assert!(run.stdout.contains("crds"), "it has the commands");
 }
 
+/// kubectl has `kubectl completion`.
+#[test]
+fn the_name_of_kubectl() {
+    assert_eq!(run(&["completion", "bash"]).stdout, run(&["completions", "bash"]).stdout);
+}
+
 #[test]
 fn bash_completes() {
     let script = run(&["completions", "bash"]).stdout;

@@ -1,18 +1,18 @@
-//! The controller at work on real control planes: what it writes, what it leaves alone, and what it survives.
+//! End-to-end tests of the controller on real control planes.
 //!
-//! Headings such as *Selecting Components* are those of the Kubernetes enhancement proposal for an Application API, which
-//! the tests that name them hold us to.
+//! Headings such as *Selecting Components* are those of the Kubernetes enhancement proposal (KEP) for an
+//! Application API, whose rules the tests check.
 
 mod adopt;
 mod app_k8s_io;
 mod faults;
 mod health_check;
 mod kinds;
-mod leading;
+mod leader_election;
 mod membership;
 mod olm;
 mod probes;
-mod quiet;
+mod request_counts;
 mod rollup;
 mod rules;
 mod wordpress;
@@ -24,7 +24,7 @@ use bellwether_testkit::{Access, Cluster, Kubectl, TIMEOUT, eventually, shared};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-/// A controller that runs, from this build.
+/// Runs the binary of this build.
 struct Controller(bellwether_testkit::Controller);
 
 impl Deref for Controller {
@@ -36,7 +36,7 @@ impl Deref for Controller {
 }
 
 impl Controller {
-    /// Starts one that may do what its login may, and waits until it knows all there is.
+    /// Starts a controller with the permissions of `access`, and waits until it is ready.
     async fn start(access: &Access, arguments: &[&str]) -> Result<Self> {
         let controller = Self::launch(access, arguments)?;
         controller.is_ready().await?;
@@ -64,14 +64,14 @@ impl Controller {
         self.ready(TIMEOUT).await
     }
 
-    /// What it answers to a probe: the code, and what it says.
+    /// The status code and the JSON body of a probe.
     async fn probe(&self, path: &str) -> Result<(u16, Value)> {
         let (code, body) = self.get(path).await?;
         let said = serde_json::from_str(&body).with_context(|| format!("{path}: {code} {body}"))?;
         Ok((code, said))
     }
 
-    /// Waits until a probe is answered so, and gives back what it says.
+    /// Waits for this status code and for a body that satisfies `is_so`, and returns the body.
     async fn probed(&self, path: &str, code: u16, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut last = (0, Value::Null);
         eventually(TIMEOUT, &format!("{path} says {code}"), async || {
@@ -83,18 +83,18 @@ impl Controller {
         Ok(last.1)
     }
 
-    /// The value of a counter.
+    /// Fails if `/metrics` has no such metric.
     async fn metric(&self, name: &str) -> Result<u64> {
         self.0.metric(name).await?.with_context(|| format!("/metrics has no {name}"))
     }
 }
 
-/// The cluster that these tests share, with the controller that looks after it.
+/// The cluster that these tests share, with one controller for all of them.
 async fn looked_after() -> Result<&'static Cluster> {
     Ok(shared_controller().await?.0)
 }
 
-/// The same, and the controller itself.
+/// The shared cluster and its controller.
 async fn shared_controller() -> Result<(&'static Cluster, &'static Controller)> {
     static CONTROLLER: OnceCell<Result<Controller>> = OnceCell::const_new();
     let cluster = shared::cluster_with_nodes().await?;
@@ -108,7 +108,7 @@ async fn shared_controller() -> Result<(&'static Cluster, &'static Controller)> 
     Ok((cluster, controller))
 }
 
-/// A namespace, and what happens in it.
+/// The namespace of one test, and kubectl in it.
 struct Story {
     kubectl: Kubectl,
     namespace: String,
@@ -125,7 +125,7 @@ impl Story {
         Ok(Self { kubectl, namespace })
     }
 
-    /// Runs kubectl with the words of a command.
+    /// Runs kubectl. Spaces separate the arguments.
     async fn kubectl(&self, command: &str) -> Result<String> {
         self.kubectl.ok(&command.split(' ').collect::<Vec<_>>()).await
     }
@@ -138,7 +138,7 @@ impl Story {
         self.kubectl.ok(&["patch", object, "--type=merge", "-p", &patch.to_string()]).await.map(drop)
     }
 
-    /// Says of an object what its controller would say.
+    /// Patches the status of an object, in place of its controller.
     async fn report(&self, object: &str, status: Value) -> Result<()> {
         let patch = json!({ "status": status }).to_string();
         self.kubectl
@@ -151,7 +151,7 @@ impl Story {
         Ok(serde_json::from_str(&self.kubectl(&format!("get {object} -o json")).await?)?)
     }
 
-    /// The status of an Application, once it is so.
+    /// Waits until the status of an Application satisfies `is_so`, and returns it.
     async fn status(&self, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut status = Value::Null;
         eventually(TIMEOUT, &format!("{name}: {what}"), async || {
@@ -163,14 +163,14 @@ impl Story {
         Ok(status)
     }
 
-    /// Waits until the Ready condition has this reason, and gives back its message.
+    /// Waits until the Ready condition has this reason, and returns its message.
     async fn ready_is(&self, name: &str, reason: &str) -> Result<String> {
         let status =
             self.status(name, reason, |status| condition(status, "Ready")["reason"] == reason).await?;
         Ok(text(&condition(&status, "Ready")["message"]))
     }
 
-    /// Waits until the owners of an object are these.
+    /// Waits until the owner references of an object have these names, in this order.
     async fn owners_are(&self, object: &str, names: &[&str]) -> Result<()> {
         let mut owners = Vec::new();
         eventually(TIMEOUT, &format!("the owners of {object} are {names:?}"), async || {
@@ -195,7 +195,7 @@ impl Story {
     }
 }
 
-/// A condition of a status; null if it is not there.
+/// A condition of a status; null if missing.
 fn condition(status: &Value, kind: &str) -> Value {
     let mut conditions = status["conditions"].as_array().into_iter().flatten();
     conditions.find(|condition| condition["type"] == kind).cloned().unwrap_or_default()
@@ -209,13 +209,13 @@ fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().map(text).collect()
 }
 
-/// A file of the examples.
+/// The content of a file below `examples/`.
 fn example(file: &str) -> Result<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file);
     std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// A ConfigMap: an object that is ready as soon as it is there.
+/// A ConfigMap, which is Ready as soon as it exists.
 fn config(name: &str, label: &str, application: Option<&str>) -> String {
     let annotations = application.map_or_else(String::new, |application| {
         format!("annotations: {{kubernetes.io/application: {application}}}")
@@ -233,7 +233,7 @@ metadata:
     )
 }
 
-/// An Application over ConfigMaps.
+/// An Application whose members are ConfigMaps.
 fn application(name: &str, label: &str, more: &str) -> String {
     format!(
         "
@@ -249,7 +249,7 @@ spec:
     )
 }
 
-/// What an operator says of a component in its conditions: Available, Progressing and Degraded, in this order.
+/// The conditions of an operator's component: Available, Progressing and Degraded, in this order.
 fn operator_conditions(statuses: [&str; 3]) -> Vec<Value> {
     let kinds = ["Available", "Progressing", "Degraded"].into_iter().zip(statuses);
     kinds.map(|(kind, status)| operator_condition(kind, status)).collect()
@@ -260,7 +260,7 @@ fn operator_condition(kind: &str, status: &str) -> Value {
         "lastTransitionTime": "2026-11-14T10:00:00Z"})
 }
 
-/// A Rollup of Widgets in a namespace.
+/// A Rollup whose components are these Widgets.
 fn rollup(name: &str, group: &str, namespace: &str, widgets: &[&str], upgradeable: bool) -> String {
     let component =
         |widget: &&str| json!({"group": group, "kind": "Widget", "namespace": namespace, "name": widget});
@@ -270,7 +270,7 @@ fn rollup(name: &str, group: &str, namespace: &str, widgets: &[&str], upgradeabl
     .to_string()
 }
 
-/// The definition of a kind, Widget, in a group of the story's own.
+/// The CRD of the kind Widget. CRDs are cluster-scoped, so each test has an API group of its own.
 fn widgets(group: &str, subresources: &str) -> String {
     format!(
         "

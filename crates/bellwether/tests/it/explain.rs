@@ -60,13 +60,13 @@ fn an_empty_list_is_not_an_error() {
 fn empty_input_is_an_error() {
     let run = run_with_input(&["explain", "-"], "");
     assert_eq!((run.stdout.as_str(), run.code), ("", Some(2)));
-    assert_eq!(run.stderr, "error: no objects in standard input\n");
+    assert_eq!(run.stderr, "error: no objects in stdin\n");
 }
 
 #[test]
 fn a_bare_name_is_not_a_file() {
     let run = Run::from(bellwether(&["explain", "wordpress"]).output().expect("the binary runs"));
-    let expected = "error: no such file: wordpress. For an object in the cluster give KIND/NAME, e.g. \
-                    application/wordpress\n";
+    let expected =
+        "error: no such file: wordpress. For an object in the cluster, use KIND/NAME, e.g. bwapp/wordpress\n";
     assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("", expected, Some(2)));
 }

@@ -139,7 +139,7 @@ fn tables_and_trees_fit(#[case] columns: u16) {
     }
 }
 
-/// On a narrow screen, each line still has the kind and both ends of the name.
+/// On a narrow screen, each line still has the kind, the name and the state.
 #[rstest]
 #[case(40)]
 #[case(60)]
@@ -202,7 +202,7 @@ fn an_invalid_application_is_an_error() {
     std::fs::write(directory.path().join("a.yaml"), object).expect("a file");
     let mut command = bellwether(&["status"]);
     let run = Run::from(command.arg("--from").arg(directory.path()).output().expect("the binary runs"));
-    let expected = "error: invalid Application default/a. Check it with: bellwether lint\n";
+    let expected = "error: invalid Application default/a. Check the manifest with: bellwether lint FILE\n";
     assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("", expected, Some(2)));
 }
 
@@ -284,7 +284,7 @@ fn wait_ends_if_the_group_is_being_deleted() {
         "name: outer, namespace: shop, deletionTimestamp: '2026-11-14T11:59:00Z'}",
     );
     let waited = on(&deleting, &["wait", "outer"]);
-    let expected = "cannot tell: Application shop/outer is being deleted\n";
+    let expected = "Application shop/outer: unknown: being deleted\n";
     assert_eq!((waited.stdout.as_str(), waited.code), (expected, Some(3)));
     assert!(on(&deleting, &["status"]).stdout.contains("being deleted"));
 }

@@ -54,6 +54,11 @@ fn help_of_completions() {
 }
 
 #[test]
+fn help_is_a_command() {
+    assert_eq!(run(&["help", "status"]).stdout, run(&["status", "--help"]).stdout);
+}
+
+#[test]
 fn version() {
     let run = run(&["--version"]);
     assert_eq!(run.stdout, format!("bellwether {}\n", env!("CARGO_PKG_VERSION")));

@@ -29,6 +29,6 @@ fn a_kubectl_plugin() -> Result<()> {
 
     let help = kubectl(&["bellwether", "status", "--help"])?;
     ensure!(help.stdout.contains("Usage: kubectl bellwether status"), "{help}");
-    ensure!(help.stdout.contains("\n  kubectl bellwether status -A -w "), "{help}");
+    ensure!(help.stdout.contains("\n  kubectl bellwether status -A -w\n"), "{help}");
     Ok(())
 }

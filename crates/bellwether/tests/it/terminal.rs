@@ -14,7 +14,7 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-use crate::{Run, objects_command, run_on_objects};
+use crate::{Run, bellwether, objects_command, run_on_objects};
 
 const ESCAPE: char = '\u{1b}';
 
@@ -59,7 +59,8 @@ fn a_table_fits(#[case] columns: u16) {
     let (table, _) = run.stdout.split_once("\n\n").expect("a table and a summary");
     assert!(table.lines().all(|line| line.chars().count() <= usize::from(columns)), "{table}");
     assert!(table.contains("…\n"), "{table}");
-    assert_eq!(table.contains('█'), columns >= 100, "bars need 100 columns: {table}");
+    assert!(table.contains("\nshop       Pod/web-7d9f-x2k  ✗ Failed "), "names are not cut: {table}");
+    assert_eq!(table.contains("PROGRESS"), columns >= 100, "bars need 100 columns: {table}");
 }
 
 #[rstest]
@@ -106,11 +107,28 @@ fn wide_output_is_not_cut_on_a_terminal() {
     assert_eq!(run.stdout, run_on_objects(&["assess", "shop.yaml", "-o", "wide"]).stdout);
 }
 
+#[test]
+fn the_summary_is_wrapped() {
+    let run = on_a_terminal(&mut objects_command(&["assess", "shop.yaml"]), 80);
+    let (_, summary) = run.stdout.split_once("\n\n").expect("a table and a summary");
+    let expected = "1 Failed, 1 InProgress, 1 Unknown, 1 Terminating, 1 Suspended, 1 Ready. 5 of 6\n\
+                    objects assessed; no rule for 1 (Widget.acme.io).\n";
+    assert_eq!(summary, expected);
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_below_its_path() {
+    let run = on_a_terminal(&mut objects_command(&["explain", "shop.yaml"]), 80);
+    let expected = "\n            status.containerStatuses[app].state.waiting.reason\n              \"ImagePullBackOff\"\n";
+    assert!(run.stdout.contains(expected), "{run}");
+}
+
 #[rstest]
 #[case::assess("assess")]
 #[case::explain("explain")]
+#[case::lint("lint")]
 fn without_input_the_error_has_a_command(#[case] command: &str) {
-    let run = on_a_terminal(&mut objects_command(&[command]), 80);
+    let run = on_a_terminal(&mut bellwether(&[command]), 80);
     assert_eq!((run.stdout.as_str(), run.code), ("", Some(2)));
     let hint = format!("| bellwether {command} -\n");
     assert!(

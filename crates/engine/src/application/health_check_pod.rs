@@ -100,7 +100,7 @@ fn reconcile(
             queue.request_write(slot(&group, &name), None);
             check.validity = Validity::Invalid(
                 format!(
-                    "Pod {} already exists and does not belong to this Application: delete it, or change the template",
+                    "Pod/{} already exists and is not owned by this Application: delete the Pod, or rename it in the template",
                     name.name
                 )
                 .into(),

@@ -148,7 +148,9 @@ pub(super) fn why<'a>(
                         (reasons::SELF_REFERENCE.into(), "an Application cannot be its own component".into())
                     }
                 },
-                Some(Presence::Unknown) => (unreadable::NOT_READABLE.into(), "kind not readable".into()),
+                Some(Presence::Unknown) => {
+                    (unreadable::NOT_READABLE.into(), "cannot read objects of this kind".into())
+                }
                 Some(Presence::Present | Presence::Absent) | None => {
                     (reasons::NOT_FOUND.into(), "not found".into())
                 }
@@ -327,9 +329,9 @@ fn is_installed<'a>(app: &'a ApplicationState, dependencies: &'a Dependencies) -
     if any(|presence| *presence == Presence::Unknown) {
         return LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, || {
             let unknown = app.components.iter().filter(|component| component.presence == Presence::Unknown);
-            let items = unknown
-                .clone()
-                .map(|component| (format!("component {}:", component.key), "kind not readable"));
+            let items = unknown.clone().map(|component| {
+                (format!("component {}:", component.key), format!("cannot read kind {}", component.kind))
+            });
             message(items, unknown.count(), MESSAGE_BUDGET)
         });
     }
@@ -347,7 +349,7 @@ fn resolved<'a>(unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> 
     let reason = match unresolved.first() {
         None => {
             return LazyStatement::new(ConditionStatus::True, reasons::ALL_KINDS_RESOLVED, || {
-                "All kinds are readable".to_owned()
+                "All kinds resolved".to_owned()
             });
         }
         Some((_, Unresolved::Unreadable(unreadable))) => unreadable.reason(),

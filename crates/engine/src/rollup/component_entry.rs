@@ -131,7 +131,11 @@ pub(super) fn parse(own: &str, spec: &RollupSpec) -> (Vec<ParsedEntry>, Vec<Inva
         }
         if kind.is_rollup() && matches!(&target, Target::Named(name) if *name == NamespacedName::new("", own))
         {
-            invalid(reasons::COMPONENT_CYCLE, "is this Rollup itself: remove it".to_owned(), Some(&kind));
+            invalid(
+                reasons::COMPONENT_CYCLE,
+                "a Rollup cannot be a component of itself: remove this entry".to_owned(),
+                Some(&kind),
+            );
             continue;
         }
         parsed.push((index, kind, target));

@@ -67,7 +67,7 @@ impl ComponentReport {
                 let mut reported = normalise(policy, source).into_owned();
                 if reported.repeated > 0 {
                     let more =
-                        format!(" ({} {} conditions: the first counts)", reported.repeated + 1, policy.type_);
+                        format!(" ({} {} conditions, using the first)", reported.repeated + 1, policy.type_);
                     let more = if reported.message.is_empty() { more.trim_start() } else { &more };
                     reported.message.to_mut().push_str(more);
                 }

@@ -58,8 +58,8 @@ impl Policies {
             upgradeable: Policy {
                 missing: True,
                 unknown: Class::Unknown,
-                empty: Statement::new(True, reasons::ALL_AS_EXPECTED, "No component objects to an upgrade"),
-                ..policy(UPGRADEABLE, "No component objects to an upgrade")
+                empty: Statement::new(True, reasons::ALL_AS_EXPECTED, "All components are upgradeable"),
+                ..policy(UPGRADEABLE, "All components are upgradeable")
             },
         }
     }

@@ -83,7 +83,7 @@ pub(super) fn statements(
         let mut statement = merge_as(class, policy, tally, text_of);
         // The message describes an issue that the status does not show yet.
         if let Some(until) = until {
-            let mut message = format!("held back until {until}: ");
+            let mut message = format!("not reported before {until}: ");
             let rest = Policy { budget: policy.budget.saturating_sub(message.len()), ..policy.clone() };
             message += &merge_as(Some(Class::Issue), &rest, tally, text_of).message;
             statement.message = message.into();
@@ -185,7 +185,7 @@ fn problems<'a>(
         Some((reason, spec_path(entry.index), text))
     });
     let cycles = rollup.cycle.iter().map(|name| {
-        let text = "contains this Rollup: remove one from the components of the other";
+        let text = "component cycle: remove one of the two Rollups from the components of the other";
         (reasons::COMPONENT_CYCLE, format!("Rollup/{name}"), text.to_owned())
     });
     invalid_entries.chain(kinds).chain(entries).chain(cycles)
@@ -208,7 +208,7 @@ fn problem(entry: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)
             format!("{kind} is namespaced: set the namespace of {}", name.name),
         )),
         (_, _, Target::Selected { text, .. }, Some(Absence::NoObjectsSelected)) => {
-            Some((reasons::NO_OBJECTS_SELECTED, format!("no {kind} matches {text}")))
+            Some((reasons::NO_OBJECTS_SELECTED, format!("no {kind} matches selector {text}")))
         }
         _ => None,
     }
@@ -217,7 +217,7 @@ fn problem(entry: &ComponentEntry, feed: &Feed) -> Option<(&'static str, String)
 fn resolved(rollup: &RollupState, feeds: &Feeds) -> Statement {
     let problems: Vec<_> = problems(rollup, feeds).collect();
     let Some((reason, ..)) = problems.first() else {
-        return Statement::new(True, reasons::ALL_KINDS_RESOLVED, "All kinds are readable");
+        return Statement::new(True, reasons::ALL_KINDS_RESOLVED, "All kinds resolved");
     };
     let (reason, count) = (*reason, problems.len());
     let items = problems.into_iter().map(|(_, what, text)| (format!("{what}:"), text));

@@ -177,11 +177,11 @@ fn ready_is_unknown_without_components(#[case] spec: Value, #[case] expected: &s
 #[rstest]
 #[case::wrong_group(
     json!({"componentKinds": kinds(&[("v1", "Deployment")])}),
-    "Deployment in the core group: kind not served by the cluster; check its group and kind, and that its CRD is installed"
+    "Deployment in the core group: kind not served by the cluster; check the group and kind, and that the CRD is installed"
 )]
 #[case::no_such_kind(
     json!({"componentKinds": kinds(&[("apps", "Deployment"), ("no.where", "Gone")])}),
-    "Gone.no.where: kind not served by the cluster; check its group and kind, and that its CRD is installed"
+    "Gone.no.where: kind not served by the cluster; check the group and kind, and that the CRD is installed"
 )]
 #[case::bad_selector(
     json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}),

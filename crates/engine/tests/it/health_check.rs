@@ -185,8 +185,8 @@ fn a_foreign_pod_of_that_name_is_left_alone() {
     let mut world = World::with([foreign, checked("check:1")]);
     let valid = world.of_app("web", "HealthCheckValid");
     assert!(
-        valid.starts_with("False InvalidTemplate: Pod web-")
-            && valid.contains("does not belong to this Application"),
+        valid.starts_with("False InvalidTemplate: Pod/web-")
+            && valid.contains("is not owned by this Application"),
         "{valid}"
     );
     assert_eq!(ready(&world), Some(ConditionStatus::Unknown));

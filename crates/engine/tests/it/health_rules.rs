@@ -84,7 +84,7 @@ fn the_older_of_two_rules_takes_precedence() {
     assert_eq!(state(&world), State::Suspended);
     let valid = world.condition(RULE, "a", "Valid");
     assert!(
-        valid.starts_with("False Overridden: HealthRule b") && valid.contains("Widget.acme.io"),
+        valid.starts_with("False Overridden: overridden by HealthRule/b") && valid.contains("Widget.acme.io"),
         "{valid}"
     );
     world.delete(RULE, "b");

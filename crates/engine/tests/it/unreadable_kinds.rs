@@ -12,7 +12,7 @@ use crate::{
 
 /// Resolved names the kind and the reason, other kinds are still counted, and Ready is at best Unknown.
 #[rstest]
-#[case::not_served(json!({"group": "no.where", "kind": "Gone"}), "False NotServed: Gone.no.where: kind not served by the cluster; check its group and kind, and that its CRD is installed")]
+#[case::not_served(json!({"group": "no.where", "kind": "Gone"}), "False NotServed: Gone.no.where: kind not served by the cluster; check the group and kind, and that the CRD is installed")]
 #[case::cluster_scoped(
     json!({"group": "rbac.authorization.k8s.io", "kind": "ClusterRole"}),
     "False ClusterScoped: ClusterRole.rbac.authorization.k8s.io: cluster-scoped; members must be in the namespace of the Application",
@@ -41,7 +41,7 @@ fn a_version_that_is_not_served() {
     assert_eq!(world.of_app("web", "Resolved"), resolved);
     assert_eq!(world.status("web").installed, ["one"]);
     world.put(app("web", &components("v1")));
-    assert_eq!(world.of_app("web", "Resolved"), "True AllKindsResolved: All kinds are readable");
+    assert_eq!(world.of_app("web", "Resolved"), "True AllKindsResolved: All kinds resolved");
     assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
 }
 
@@ -62,7 +62,7 @@ fn rbac_is_revoked_and_granted_again() {
 
     world.unreadable("Widget.acme.io", None);
     world.settle();
-    assert_eq!(world.of_app("web", "Resolved"), "True AllKindsResolved: All kinds are readable");
+    assert_eq!(world.of_app("web", "Resolved"), "True AllKindsResolved: All kinds resolved");
     assert_eq!(world.of_app("web", "Ready"), "True ComponentsReady: All components ready");
 }
 
@@ -76,7 +76,7 @@ fn a_crd_is_installed_deleted_and_installed_again() {
     world.put(app("web", &components));
     assert_eq!(
         world.of_app("web", "Resolved"),
-        "False NotServed: Widget.acme.io: kind not served by the cluster; check its group and kind, and that its CRD is installed"
+        "False NotServed: Widget.acme.io: kind not served by the cluster; check the group and kind, and that the CRD is installed"
     );
     assert_eq!(world.of_app("web", "Ready"), "False ComponentsMissing: Widget/one: not found");
     for _ in 0..2 {

@@ -49,7 +49,7 @@ fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static
     worker.join().expect("no panic")
 }
 
-const TOO_EXPENSIVE: &str = "cost limit exceeded";
+const TOO_EXPENSIVE: &str = "expression exceeded its cost limit";
 const TOO_DEEP: &str = "nested too deeply here";
 const TOO_LONG: &str = "the limit is 65536";
 

@@ -29,10 +29,10 @@ fn of_row(text: &str) -> String {
 #[case("spec.replicas – 1", "line 1, column 15: unexpected `–`; write - for minus")]
 #[case("a & b", "line 1, column 3: unexpected `&`; write && for and")]
 #[case("a | b", "line 1, column 3: unexpected `|`; write || for or")]
-#[case("status.phase == 'Up';", "line 1, column 21: unexpected `;`; remove it")]
+#[case("status.phase == 'Up';", "line 1, column 21: unexpected `;`; remove this character")]
 #[case("# phase", "line 1, column 1: unexpected `#`; write // for a comment")]
 #[case("$.status.phase == 'Up'", "line 1, column 1: unexpected `$`; write the path without $: status.phase")]
-#[case("@status", "line 1, column 1: unexpected `@`; remove it")]
+#[case("@status", "line 1, column 1: unexpected `@`; remove this character")]
 #[case("status.phase == ‘Up’", r#"line 1, column 17: unexpected `‘`; write straight quotes: ' or ""#)]
 #[case("status.phase == “Up”", r#"line 1, column 17: unexpected `“`; write straight quotes: ' or ""#)]
 fn signs_of_other_languages(#[case] text: &str, #[case] expected: &str) {
@@ -72,7 +72,7 @@ fn signs_of_other_languages(#[case] text: &str, #[case] expected: &str) {
 )]
 #[case(
     "return true",
-    "line 1, column 1: reserved identifier `return`; remove it: the value of the expression is the result"
+    "line 1, column 1: reserved identifier `return`; remove return: the value of the expression is the result"
 )]
 #[case(
     "namespace == 'shop'",

@@ -17,8 +17,7 @@ pub(super) const RULES: &[KindRule] = &[
     },
     KindRule {
         id: "batch/CronJob",
-        description: "`Ready` if suspended; `Failed` if the last run ended without success; otherwise \
-                      `Ready`.",
+        description: "`Failed` if the last run failed; otherwise `Ready`, also if suspended.",
         reads: &["spec.schedule", "spec.suspend", "status"],
         evaluator: Evaluator::Function(cron_job),
     },
@@ -92,8 +91,6 @@ fn cron_job(o: &Reader<'_>) -> Verdict {
         Some(success) if success >= last => {
             Verdict::ready("Scheduled", format!("last run at {last} succeeded"))
         }
-        _ => {
-            Verdict::failed("LastRunFailed", format!("last run at {last} did not succeed")).since(Some(last))
-        }
+        _ => Verdict::failed("LastRunFailed", format!("last run at {last} failed")).since(Some(last)),
     }
 }

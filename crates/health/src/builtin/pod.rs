@@ -235,7 +235,7 @@ impl<'o> Container<'o> {
         let cause = cause.trim_start_matches([':', ' ']);
         let cause = cause.strip_prefix("ErrImagePull: ").unwrap_or(cause);
         let image = match (self.place.text("image"), named) {
-            ("", "") => "its image",
+            ("", "") => "the image",
             ("", named) => named,
             (image, _) => image,
         };

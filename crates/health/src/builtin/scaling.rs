@@ -60,7 +60,7 @@ fn disruption_budget(o: &Reader<'_>) -> Verdict {
 
 fn autoscaler(o: &Reader<'_>) -> Verdict {
     let target = match (o.text("spec.scaleTargetRef.kind"), o.text("spec.scaleTargetRef.name")) {
-        ("", "") => "its target".to_owned(),
+        ("", "") => "the scale target".to_owned(),
         (kind, name) => format!("{kind}/{name}"),
     };
     let unless_true = |kind| o.condition(kind).filter(|condition| !condition.is_true());
@@ -73,7 +73,7 @@ fn autoscaler(o: &Reader<'_>) -> Verdict {
         return inactive_scaling(o, &inactive, &target);
     }
     let replicas = format!(
-        "{} of {} replicas of {target}",
+        "{target}: {} replicas, want {}",
         o.count("status.currentReplicas"),
         o.count("status.desiredReplicas")
     );

@@ -61,7 +61,7 @@ impl Clauses {
             }
         }
         let missing = missing.map(|what| format!(" ({what})")).unwrap_or_default();
-        Verdict::in_progress("NoClauseTrue", format!("no clause is true{missing}"))
+        Verdict::in_progress("NoClauseTrue", format!("no clause matched{missing}"))
     }
 }
 
@@ -87,7 +87,7 @@ impl CompiledClause {
     fn verdict(&self, input: &ObjectInput<'_, '_>, fuel: &mut Fuel) -> Verdict {
         let reason = self.reason.clone().unwrap_or_else(|| self.state.name().to_owned());
         let message = match &self.message {
-            None => format!("{} is true", self.source),
+            None => format!("clause matched: {}", self.source),
             Some(message) => match message.evaluate(input, fuel) {
                 Ok(Val::Text(text)) => text.to_string(),
                 Ok(other) => match other.to_value() {
@@ -95,7 +95,13 @@ impl CompiledClause {
                     None => format!("message: expected string, got {}", other.type_of()),
                 },
                 // An error in the message does not change the state.
-                Err(stop) => format!("{} is true (message: {})", self.source, message.describe(&stop)),
+                Err(stop) => {
+                    format!(
+                        "clause matched: {} (message not evaluated: {})",
+                        self.source,
+                        message.describe(&stop)
+                    )
+                }
             },
         };
         Verdict::new(self.state, reason, message)

@@ -68,7 +68,7 @@ impl Flux {
             };
             match evaluate(program, &input, &mut fuel) {
                 Outcome::True => {
-                    return Verdict::new(*state, state.name(), format!("{name}: {source} is true"));
+                    return Verdict::new(*state, state.name(), format!("{name}: {source}"));
                 }
                 Outcome::False => {}
                 Outcome::Missing(what) => return error(&what),
@@ -80,7 +80,7 @@ impl Flux {
                 }
             }
         }
-        Verdict::in_progress("NoExpressionTrue", "no expression is true")
+        Verdict::in_progress("NoExpressionTrue", "no expression matched")
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn evaluate<'v>(
 
 fn error(program: &Program, stop: &Stop<'_>) -> Verdict {
     match stop {
-        Stop::TooExpensive => Verdict::unknown(TOO_EXPENSIVE, "CEL expression exceeds its cost limit"),
+        Stop::TooExpensive => Verdict::unknown(TOO_EXPENSIVE, "CEL expression exceeded its cost limit"),
         _ => Verdict::unknown(RULE_ERROR, program.describe(stop)),
     }
 }

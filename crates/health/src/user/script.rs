@@ -44,7 +44,7 @@ impl LuaScript {
         let outcome = match self.0.run(object.fields(), reader.now(), Budget::default()) {
             Ok(outcome) => outcome,
             Err(Failure::TooExpensive { of, .. }) => {
-                return Verdict::unknown(TOO_EXPENSIVE, format!("Lua script exceeds its limit of {of}"));
+                return Verdict::unknown(TOO_EXPENSIVE, format!("Lua script exceeded its {of} limit"));
             }
             Err(failure) => return Verdict::unknown(RULE_ERROR, failure.to_string()),
         };

@@ -74,18 +74,18 @@ fn broken_or_up() -> Form {
 
 #[rstest]
 #[case::first(json!({"phase": "Broken", "step": "boot"}), "Failed WidgetBroken: broken at boot")]
-#[case::second(json!({"phase": "Up"}), "Ready Ready: status.phase == 'Up' is true")]
-#[case::after_a_missing_field(json!({"paused": true}), "Suspended Suspended: status.paused is true")]
-#[case::none(json!({"phase": "Down", "paused": false}), "InProgress NoClauseTrue: no clause is true")]
-#[case::missing_field(json!({}), "InProgress NoClauseTrue: no clause is true (no such key: phase)")]
-#[case::no_status(Json::Null, "InProgress NoClauseTrue: no clause is true (no such key: phase)")]
+#[case::second(json!({"phase": "Up"}), "Ready Ready: clause matched: status.phase == 'Up'")]
+#[case::after_a_missing_field(json!({"paused": true}), "Suspended Suspended: clause matched: status.paused")]
+#[case::none(json!({"phase": "Down", "paused": false}), "InProgress NoClauseTrue: no clause matched")]
+#[case::missing_field(json!({}), "InProgress NoClauseTrue: no clause matched (no such key: phase)")]
+#[case::no_status(Json::Null, "InProgress NoClauseTrue: no clause matched (no such key: phase)")]
 #[case::missing_field_in_message(
     json!({"phase": "Broken"}),
-    "Failed WidgetBroken: status.phase == 'Broken' is true (message: no such key: step)"
+    "Failed WidgetBroken: clause matched: status.phase == 'Broken' (message not evaluated: no such key: step)"
 )]
 #[case::error_in_message(
     json!({"phase": "Broken", "step": 3}),
-    "Failed WidgetBroken: status.phase == 'Broken' is true (message: line 1, column 14: no such overload: string + int)"
+    "Failed WidgetBroken: clause matched: status.phase == 'Broken' (message not evaluated: line 1, column 14: no such overload: string + int)"
 )]
 #[case::not_a_bool(
     json!({"phase": "Down", "paused": "yes"}),
@@ -128,10 +128,10 @@ fn flux(current: &str, in_progress: Option<&str>, failed: Option<&str>) -> Form 
 }
 
 #[rstest]
-#[case::current(json!({"a": false, "b": false, "c": true}), "Ready Ready: current: status.c is true")]
-#[case::failed_before_current(json!({"a": false, "b": true, "c": true}), "Failed Failed: failed: status.b is true")]
-#[case::in_progress_before_all(json!({"a": true, "b": true, "c": true}), "InProgress InProgress: inProgress: status.a is true")]
-#[case::none(json!({"a": false, "b": false, "c": false}), "InProgress NoExpressionTrue: no expression is true")]
+#[case::current(json!({"a": false, "b": false, "c": true}), "Ready Ready: current: status.c")]
+#[case::failed_before_current(json!({"a": false, "b": true, "c": true}), "Failed Failed: failed: status.b")]
+#[case::in_progress_before_all(json!({"a": true, "b": true, "c": true}), "InProgress InProgress: inProgress: status.a")]
+#[case::none(json!({"a": false, "b": false, "c": false}), "InProgress NoExpressionTrue: no expression matched")]
 #[case::missing(json!({"a": false}), "Unknown RuleError: failed to evaluate the CEL expression 'status.b': no such key: b")]
 #[case::no_status(
     Json::Null,
@@ -140,7 +140,7 @@ fn flux(current: &str, in_progress: Option<&str>, failed: Option<&str>) -> Form 
 #[case::not_a_bool(json!({"a": 1}), "Unknown RuleError: failed to evaluate CEL expression as boolean: 'status.a'")]
 #[case::not_observed(json!({"observedGeneration": 1, "c": true}), "InProgress LatestGenerationNotObserved: observed generation 1, want 2")]
 #[case::ahead(json!({"observedGeneration": 3, "c": true}), "InProgress LatestGenerationNotObserved: observed generation 3, want 2")]
-#[case::observed(json!({"observedGeneration": 2, "a": false, "b": false, "c": true}), "Ready Ready: current: status.c is true")]
+#[case::observed(json!({"observedGeneration": 2, "a": false, "b": false, "c": true}), "Ready Ready: current: status.c")]
 fn flux_expressions(#[case] status: Json, #[case] expected: &str) {
     let rules = widgets(flux("status.c", Some("status.a"), Some("status.b")));
     assert_eq!(text(&evaluated(&rules, &widget(&status))), expected);
@@ -205,7 +205,7 @@ fn a_script_error_has_a_line() {
 fn a_rule_that_exceeds_its_limit_is_unknown(#[case] form: Form) {
     let verdict = evaluated(&widgets(form), &widget(&json!({"loop": true})));
     assert_eq!((verdict.state, &*verdict.reason), (State::Unknown, "RuleTooExpensive"));
-    assert!(verdict.message.contains(" exceeds its "), "{}", verdict.message);
+    assert!(verdict.message.contains(" exceeded its "), "{}", verdict.message);
 }
 
 fn named(name: &str, kind: RuleTarget, created: Option<&str>) -> Arc<CompiledRule> {

@@ -1,18 +1,23 @@
 //! A cluster, read once.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, anyhow};
-use bellwether_engine::{FeedEvent, GroupKind, NamespacedName, ServedResource};
+use bellwether_engine::{FeedEvent, GroupKind, NamespacedName, ServedResource, Unreadable};
 use bellwether_kube_io::{
     client::{ClientError, ClientOptions, Connection},
     read::{ClusterSnapshot, ReadError, ReaderSettings},
 };
 use bellwether_model::{Object, Plan};
-use kube::Client;
+use kube::{Client, api::ListParams, core::Request};
 use tokio::{
     runtime::{Builder, Runtime},
     task::JoinSet,
+    time::timeout,
 };
 
 use super::kind_request::KindRequest;
@@ -29,6 +34,8 @@ pub struct ObservedCluster {
     connection: Connection,
     snapshot: Arc<ClusterSnapshot>,
     namespace: String,
+    /// The user of the kubeconfig, once the API server has refused a list and named the user.
+    user: OnceLock<Option<String>>,
 }
 
 impl ObservedCluster {
@@ -52,7 +59,8 @@ impl ObservedCluster {
             anyhow::Ok((connection, snapshot, namespace))
         };
         let (connection, snapshot, namespace) = runtime.block_on(connect).map_err(with_way_out)?;
-        Ok(Self { runtime, connection, snapshot: Arc::new(snapshot), namespace })
+        let snapshot = Arc::new(snapshot);
+        Ok(Self { runtime, connection, snapshot, namespace, user: OnceLock::new() })
     }
 
     /// The namespace of objects that are named without one.
@@ -75,7 +83,27 @@ impl ObservedCluster {
             Some(namespace) => format!(" in namespace {namespace}"),
             None => " in all namespaces".to_owned(),
         };
-        format!("you cannot list {}{place}", self.resource(kind))
+        refusal(self.user(), &format!("list {}{place}", self.resource(kind)))
+    }
+
+    /// `Grant user bob the verb list on services`
+    pub(super) fn remedy(&self, kind: &GroupKind) -> String {
+        grant(self.user(), "list", &self.resource(kind))
+    }
+
+    fn user(&self) -> Option<&str> {
+        self.user.get()?.as_deref()
+    }
+
+    /// Sends a list again that was refused, because the message of the response has the name of the user.
+    async fn refused_user(&self, kind: &GroupKind, namespace: Option<&str>) -> Option<String> {
+        let path = self.snapshot.served(kind)?.path(&kind.group, namespace, None);
+        let request = Request::new(path).list(&ListParams::default().limit(1)).ok()?;
+        let response = timeout(RESPONSE_TIMEOUT, self.connection.client.request_text(request)).await.ok()?;
+        match response {
+            Err(kube::Error::Api(status)) => user_in(&status.message).map(str::to_owned),
+            _ => None,
+        }
     }
 
     /// A kind as RBAC rules name it: `deployments.apps`.
@@ -107,6 +135,11 @@ impl ObservedCluster {
             listed.into_iter().collect::<Result<_, ReadError>>().map_err(|error| self.unavailable(&error))?;
         // The engine does not depend on the order, but a bug is easier to find if it is always the same.
         listed.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let is_forbidden =
+            |event: &FeedEvent| matches!(event, FeedEvent::Unreadable(Unreadable::Forbidden { .. }));
+        if let Some((kind, _)) = listed.iter().find(|(_, events)| events.iter().any(is_forbidden)) {
+            self.user.get_or_init(|| self.runtime.block_on(self.refused_user(kind, namespace)));
+        }
         Ok(listed)
     }
 
@@ -133,21 +166,28 @@ impl ObservedCluster {
                 return Err(self.unavailable(&ReadError::unavailable(why)));
             }
             Err(ReadError::Forbidden { why }) => {
-                let place = match &*name.namespace {
-                    "" => String::new(),
-                    namespace => format!(" in namespace {namespace}"),
-                };
-                return Err(anyhow!("{} cannot get {}{place}", denied_user(&why), self.resource(kind)));
+                let (user, resource) = (user_in(&why), self.resource(kind));
+                return Err(anyhow!(
+                    "{}. {}",
+                    refusal(user, &format!("get {resource}{}", in_namespace(name))),
+                    grant(user, "get", &resource)
+                ));
             }
-            Err(error) => return Err(anyhow!("cannot get {kind} {name}: {error}")),
+            Err(error) => {
+                return Err(anyhow!("cannot get {}/{}{}: {error}", kind.kind, name.name, in_namespace(name)));
+            }
         };
         let Some(json) = json else { return Ok(None) };
-        let object = Object::from_json(&json, &Plan::whole())
-            .with_context(|| format!("invalid response of the API server for {kind} {name}"))?;
+        let object = Object::from_json(&json, &Plan::whole()).with_context(|| {
+            format!("invalid response from the API server for {}/{}", kind.kind, name.name)
+        })?;
         Ok(Some(make(&object)))
     }
 
     fn unavailable(&self, error: &ReadError) -> anyhow::Error {
+        let error = error.to_string();
+        // Without the ` (os error 111)` that Rust appends.
+        let error = error.split_once(" (os error ").map_or(&*error, |(error, _)| error);
         anyhow!("no response from the API server at {}: {error}", self.connection.address)
     }
 
@@ -170,16 +210,48 @@ pub fn crds_not_installed() -> String {
     format!("CRDs not installed. Run: {} crds | kubectl apply --server-side -f -", program())
 }
 
-/// `user "bob"` if a message of the API server about a missing right names the user, else `you`.
+/// The user that a message of the API server about a missing right names.
+fn user_in(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("User \"")?;
+    rest.split_once('"').map(|(name, _)| name)
+}
+
+/// `user "bob"` if a message of the API server about a missing right names the user.
 pub fn denied_user(message: &str) -> String {
-    let name = message.split_once("User \"").and_then(|(_, rest)| rest.split_once('"'));
-    name.map_or_else(|| "you".to_owned(), |(name, _)| format!("user {name:?}"))
+    user_in(message).map_or_else(|| "this user".to_owned(), |name| format!("user {name:?}"))
+}
+
+/// `user "bob" cannot list services`, or `cannot list services: forbidden`.
+fn refusal(user: Option<&str>, right: &str) -> String {
+    match user {
+        Some(user) => format!("user {user:?} cannot {right}"),
+        None => format!("cannot {right}: forbidden"),
+    }
+}
+
+/// `Grant user bob the verb list on services`
+fn grant(user: Option<&str>, verb: &str, resource: &str) -> String {
+    let user = user.map(|user| format!(" user {user}")).unwrap_or_default();
+    format!("Grant{user} the verb {verb} on {resource}")
+}
+
+fn in_namespace(name: &NamespacedName) -> String {
+    match &*name.namespace {
+        "" => String::new(),
+        namespace => format!(" in namespace {namespace}"),
+    }
 }
 
 fn with_way_out(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
-        Some(ClientError::Unreachable { .. } | ClientError::NoKubeconfig { .. }) => {
-            anyhow!("{error}. Choose another cluster with --context, or read a dump with --from DIR")
+        Some(ClientError::Unreachable { .. }) => {
+            anyhow!("{error}. Choose another cluster with --context, or read a dump with --from PATH")
+        }
+        Some(ClientError::NoKubeconfig { home }) => {
+            let home = home.as_deref().unwrap_or(Path::new("~/.kube/config")).display();
+            anyhow!(
+                "no kubeconfig found. Set --kubeconfig or KUBECONFIG, create {home}, or read a dump with --from PATH"
+            )
         }
         _ => error,
     }
@@ -194,10 +266,16 @@ mod tests {
     #[rstest]
     #[case(
         r#"secrets "a" is forbidden: User "bob" cannot get resource "secrets" in API group "" in the namespace "b""#,
-        "user \"bob\""
+        Some("bob"),
+        "user \"bob\" cannot get secrets. Grant user bob the verb get on secrets"
     )]
-    #[case("denied by policy", "you")]
-    fn messages_of_the_api_server_name_the_user(#[case] message: &str, #[case] expected: &str) {
-        assert_eq!(denied_user(message), expected);
+    #[case("denied by policy", None, "cannot get secrets: forbidden. Grant the verb get on secrets")]
+    fn messages_of_the_api_server_name_the_user(
+        #[case] message: &str,
+        #[case] user: Option<&str>,
+        #[case] expected: &str,
+    ) {
+        assert_eq!(user_in(message), user);
+        assert_eq!(format!("{}. {}", refusal(user, "get secrets"), grant(user, "get", "secrets")), expected);
     }
 }

@@ -6,7 +6,7 @@
 //! for each.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     mem,
     sync::Arc,
 };
@@ -162,6 +162,61 @@ impl Evaluator {
     }
 }
 
+/// Groups that have no state.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct MembershipCycles {
+    /// Each group is a member of the one before it, and the first is a member of the last.
+    pub(super) cycles: Vec<Vec<GroupRef>>,
+    /// Groups in no cycle with a member in one.
+    pub(super) containing: Vec<GroupRef>,
+}
+
+impl Evaluator {
+    pub(super) fn membership_cycles(&self, now: Timestamp) -> MembershipCycles {
+        let members = self.engine.cyclic_groups().map(|group| {
+            let members = self.engine.group(now, group).map(|group| group.members).unwrap_or_default();
+            let members = members.into_iter();
+            let groups = members.filter_map(|it| Some(GroupRef::new(OwnKind::of(&it.kind)?, it.name)));
+            (group.clone(), groups.collect())
+        });
+        MembershipCycles::of(&members.collect())
+    }
+}
+
+impl MembershipCycles {
+    /// By the groups that are members of each group.
+    fn of(members: &BTreeMap<GroupRef, Vec<GroupRef>>) -> Self {
+        let mut found = Self::default();
+        for group in members.keys() {
+            if found.cycles.iter().flatten().any(|known| known == group) {
+                continue;
+            }
+            match shortest_cycle(group, members) {
+                Some(cycle) => found.cycles.push(cycle),
+                None => found.containing.push(group.clone()),
+            }
+        }
+        found
+    }
+}
+
+/// The shortest path from a group back to itself, without the end.
+fn shortest_cycle(group: &GroupRef, members: &BTreeMap<GroupRef, Vec<GroupRef>>) -> Option<Vec<GroupRef>> {
+    let mut paths = VecDeque::from([vec![group]]);
+    let mut seen = BTreeSet::new();
+    while let Some(path) = paths.pop_front() {
+        for next in path.last().and_then(|last| members.get(last)).into_iter().flatten() {
+            if next == group {
+                return Some(path.into_iter().cloned().collect());
+            }
+            if seen.insert(next) {
+                paths.push_back(path.iter().copied().chain([next]).collect());
+            }
+        }
+    }
+    None
+}
+
 /// A source that filters the feeds of an evaluator by its scope.
 struct Feeds<'e, S> {
     source: &'e mut S,
@@ -256,6 +311,18 @@ mod tests {
         assert_eq!(evaluator.take_changed(), [of("b")].into());
         evaluator.apply(now, [], &mut log);
         assert_eq!(evaluator.take_changed(), [].into());
+    }
+
+    #[test]
+    fn cycles_and_the_groups_that_contain_them() {
+        let group = |name: &str| GroupRef::new(OwnKind::Rollup, NamespacedName::new("", name));
+        let members = [("a", &["b"][..]), ("b", &["c", "leaf"]), ("c", &["b"]), ("d", &["d"])];
+        let members = members.map(|(name, of)| (group(name), of.iter().map(|name| group(name)).collect()));
+        let expected = MembershipCycles {
+            cycles: vec![vec![group("b"), group("c")], vec![group("d")]],
+            containing: vec![group("a")],
+        };
+        assert_eq!(MembershipCycles::of(&members.into()), expected);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Result, bail};
@@ -101,10 +101,11 @@ fn named_without_namespace(object: &Object<'_>) -> Vec<GroupKind> {
 fn error_of(object: &Object<'_>) -> Option<String> {
     let kind = object.kind();
     if object.group() == GROUP && object.version() != VERSION {
-        return Some(format!("unknown version {} of {kind}; use {GROUP}/{VERSION}", object.api_version()));
+        let found = object.api_version();
+        return Some(format!("{kind}: apiVersion: must be {GROUP}/{VERSION}, not {found}"));
     }
     let is_bellwether = is_group(&GroupKind::new(object.group(), kind)) || object.group() == GROUP;
-    (is_bellwether && object.name().is_empty()).then(|| format!("{kind}: metadata.name is required"))
+    (is_bellwether && object.name().is_empty()).then(|| format!("{kind}: metadata.name: required"))
 }
 
 impl ManifestFiles {
@@ -268,7 +269,7 @@ impl ManifestFiles {
             }
             several => {
                 let names: Vec<_> = several.iter().map(|(kind, _)| kind.to_string()).collect();
-                bail!("ambiguous kind {word:?}: give {}", names.join(" or "))
+                bail!("ambiguous kind {word:?}: {}. Give the API group", names.join(", "))
             }
         }
     }
@@ -285,7 +286,11 @@ impl ManifestFiles {
             [one] => Ok((*one).clone()),
             several => {
                 let namespaces: Vec<_> = several.iter().map(|name| &*name.namespace).collect();
-                bail!("{kind} {name:?} is in namespaces {}: choose one with -n", namespaces.join(", "))
+                bail!(
+                    "ambiguous name {name:?}: {} in namespaces {}. Choose one with -n",
+                    kind.kind,
+                    namespaces.join(", ")
+                )
             }
         }
     }
@@ -324,7 +329,11 @@ impl ManifestFiles {
 
 impl fmt::Display for ManifestFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let paths: Vec<_> = self.texts.inputs().map(|path| path.display().to_string()).collect();
+        let name = |path: &Path| match path.to_string_lossy() {
+            stdin if stdin == "-" => "stdin".to_owned(),
+            path => path.into_owned(),
+        };
+        let paths: Vec<_> = self.texts.inputs().map(name).collect();
         f.write_str(&paths.join(", "))
     }
 }

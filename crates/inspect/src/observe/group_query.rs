@@ -111,7 +111,7 @@ impl Observation {
             return self.notes.problems.join("; ");
         }
         if self.is_other_object(word) {
-            return format!("{word} is not an Application; try: {} explain {word}", program());
+            return format!("{word} is not an Application or Rollup; try: {} explain {word}", program());
         }
         let place = self.whereabouts();
         let name = match object_name::group(word) {
@@ -127,7 +127,7 @@ impl Observation {
             },
             (_, true, false) => format!("no Application named {name:?} {place}"),
             (None, true, true) => format!("no Application or Rollup named {name:?} {place}"),
-            (Some(error), true, true) => format!("no Application named {name:?} {place}; Rollups: {error}"),
+            (Some(error), true, true) => format!("no Application named {name:?} {place}; {error}"),
         }
     }
 }

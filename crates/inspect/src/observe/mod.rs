@@ -119,7 +119,7 @@ impl Observation {
             while let Some(events) = lists.list(namespace, &mut note)? {
                 evaluator.apply(*now, events, &mut lists);
             }
-            notes.note_cycles(evaluator.engine.cyclic_groups());
+            notes.note_cycles(&evaluator.membership_cycles(*now));
         }
         Ok(())
     }

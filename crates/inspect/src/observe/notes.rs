@@ -4,6 +4,7 @@ use bellwether_engine::{FeedEvent, GroupKind, GroupRef, Unreadable};
 
 use super::{
     cluster::{ObservedCluster, crds_not_installed},
+    evaluator::MembershipCycles,
     is_application, is_group,
     origin::Origin,
 };
@@ -45,7 +46,7 @@ impl Notes {
         }
         let Some(FeedEvent::Unreadable(why)) = events.last() else { return };
         if is_rule {
-            self.note_rules(why);
+            self.note_rules(kind, why, origin);
         } else if is_application(kind) {
             self.note_applications(kind, why, origin, namespace);
         } else if kind.is_rollup() {
@@ -63,7 +64,11 @@ impl Notes {
             if let FeedEvent::Applied(name, object) = event
                 && object.own.is_none()
             {
-                let problem = format!("invalid {}. Check it with: {} lint", heading(kind, name), program());
+                let problem = format!(
+                    "invalid {}. Check the manifest with: {} lint FILE",
+                    heading(kind, name),
+                    program()
+                );
                 // A kind may be listed more than once.
                 if !self.problems.contains(&problem) {
                     self.problems.push(problem);
@@ -72,13 +77,11 @@ impl Notes {
         }
     }
 
-    fn note_rules(&mut self, why: &Unreadable) {
+    fn note_rules(&mut self, kind: &GroupKind, why: &Unreadable, origin: &Origin) {
         match why {
-            Unreadable::Forbidden { .. } => {
-                self.notes.push("no permission to list HealthRules; using built-in rules only".to_owned());
-            }
-            Unreadable::Failing { why } => {
-                self.notes.push(format!("cannot list HealthRules: {why}; using built-in rules only"));
+            Unreadable::Forbidden { .. } | Unreadable::Failing { .. } => {
+                let problem = origin.cannot_list(kind, why, None);
+                self.notes.push(format!("{problem}; using built-in rules only"));
             }
             Unreadable::NotServed | Unreadable::NotInInput | Unreadable::NotConnected => {}
         }
@@ -95,14 +98,14 @@ impl Notes {
             return;
         }
         let problem = origin.cannot_list(kind, why, namespace);
-        let way_out = match (why, namespace) {
-            (Unreadable::Forbidden { .. }, Some(_)) => {
-                ". Ask for that permission, or choose another namespace with -n"
+        let way_out = match (why, origin.cluster()) {
+            (Unreadable::Forbidden { .. }, Some(cluster)) => {
+                let another = if namespace.is_some() { "another" } else { "a" };
+                format!(". {}, or choose {another} namespace with -n", cluster.remedy(kind))
             }
-            (Unreadable::Forbidden { .. }, None) => ". Choose a namespace with -n",
-            _ => "",
+            _ => String::new(),
         };
-        self.problems.push(problem + way_out);
+        self.problems.push(problem + &way_out);
     }
 
     fn note_rollups(&mut self, kind: &GroupKind, why: &Unreadable, cluster: &ObservedCluster) {
@@ -113,7 +116,8 @@ impl Notes {
             // Not a problem: Rollups are cluster-scoped, and users with rights in one namespace have none of
             // their own.
             Unreadable::Forbidden { .. } => {
-                self.no_rollups = Some(format!("{}. Ask for that permission", cluster.forbidden(kind, None)));
+                self.no_rollups =
+                    Some(format!("{}. {}", cluster.forbidden(kind, None), cluster.remedy(kind)));
             }
             Unreadable::Failing { why } => {
                 self.problems.push(format!("cannot list {}: {why}", cluster.resource(kind)));
@@ -124,13 +128,17 @@ impl Notes {
         }
     }
 
-    /// Groups that are members of each other have no state.
-    pub(super) fn note_cycles<'g>(&mut self, groups: impl Iterator<Item = &'g GroupRef>) {
-        self.problems.extend(groups.map(|group| {
-            format!(
-                "cannot assess {}: membership cycle. Remove one of the groups from the cycle",
-                heading(&group.kind.kind(), &group.name)
-            )
+    /// Groups that are members of each other have no state, and neither have groups that contain them.
+    pub(super) fn note_cycles(&mut self, MembershipCycles { cycles, containing }: &MembershipCycles) {
+        let heading = |group: &GroupRef| heading(&group.kind.kind(), &group.name);
+        self.problems.extend(cycles.iter().map(|cycle| {
+            let path: Vec<_> = cycle.iter().chain(cycle.first()).map(heading).collect();
+            format!("membership cycle: {}. Remove one of these members", path.join(" -> "))
         }));
+        self.problems.extend(
+            containing
+                .iter()
+                .map(|group| format!("cannot assess {}: a member is in a membership cycle", heading(group))),
+        );
     }
 }

@@ -63,19 +63,21 @@ pub struct Cause<'n> {
     pub more: usize,
 }
 
-/// Names objects for people: `Kind/name`.
+/// Names objects for people: `Kind/name`, as in conditions.
 ///
-/// The namespace is left out where it is that of the group. The kind has its API group only where another
-/// kind on the page has the same name.
+/// The kind has its API group only where another kind on the page has the same name. The namespace follows as
+/// ` -n NAMESPACE`, so that the whole is an argument of kubectl.
 #[derive(Debug)]
 pub struct ObjectNames<'g> {
     namespace: &'g str,
-    ambiguous: BTreeSet<&'g str>,
+    ambiguous_kinds: BTreeSet<&'g str>,
+    /// Those that are in more than one namespace.
+    ambiguous_names: BTreeSet<(&'g GroupKind, &'g str)>,
 }
 
 impl<'g> ObjectNames<'g> {
     pub fn of_members(group: &'g Group) -> Self {
-        Self::new(&group.name.namespace, group.members.iter().map(|member| &member.kind))
+        Self::new(&group.name.namespace, group.members.iter().map(|member| (&member.kind, &member.name)))
     }
 
     pub fn of_nodes(group: &'g Group, nodes: &'g [Node]) -> Self {
@@ -85,28 +87,33 @@ impl<'g> ObjectNames<'g> {
             all.extend(&node.children);
             index += 1;
         }
-        Self::new(&group.name.namespace, all.into_iter().map(|node| &node.kind))
+        Self::new(&group.name.namespace, all.into_iter().map(|node| (&node.kind, &node.name)))
     }
 
-    fn new(namespace: &'g str, kinds: impl Iterator<Item = &'g GroupKind>) -> Self {
+    fn new(namespace: &'g str, objects: impl Iterator<Item = (&'g GroupKind, &'g NamespacedName)>) -> Self {
         let mut groups: HashMap<&str, &str> = HashMap::new();
-        let mut ambiguous = BTreeSet::new();
-        for kind in kinds {
+        let mut namespaces: HashMap<(&GroupKind, &str), &str> = HashMap::new();
+        let (mut ambiguous_kinds, mut ambiguous_names) = (BTreeSet::new(), BTreeSet::new());
+        for (kind, NamespacedName { namespace, name }) in objects {
             if *groups.entry(&kind.kind).or_insert(&kind.group) != &*kind.group {
-                ambiguous.insert(&*kind.kind);
+                ambiguous_kinds.insert(&*kind.kind);
+            }
+            if *namespaces.entry((kind, name)).or_insert(namespace) != &**namespace {
+                ambiguous_names.insert((kind, &**name));
             }
         }
-        Self { namespace, ambiguous }
+        Self { namespace, ambiguous_kinds, ambiguous_names }
     }
 
     /// `Kind`, or `Kind.group` where that is needed.
     pub fn kind(&self, kind: &GroupKind) -> String {
-        if self.ambiguous.contains(&*kind.kind) { kind.to_string() } else { kind.kind.to_string() }
+        if self.ambiguous_kinds.contains(&*kind.kind) { kind.to_string() } else { kind.kind.to_string() }
     }
 
-    /// `Kind/name`, or `Kind/namespace/name` in another namespace than that of the group.
+    /// For sentences: without the namespace, unless another object on the page has the same kind and name.
     pub fn of(&self, kind: &GroupKind, name: &NamespacedName, stands_for: StandsFor) -> String {
-        joined(&self.kind(kind), &local_name(name, stands_for, self.namespace), stands_for)
+        let is_ambiguous = self.ambiguous_names.contains(&(kind, &*name.name));
+        self.seen_from(if is_ambiguous { self.namespace } else { &name.namespace }, kind, name, stands_for)
     }
 
     pub fn of_member(&self, member: &Member) -> String {
@@ -116,6 +123,28 @@ impl<'g> ObjectNames<'g> {
     pub fn of_node(&self, node: &Node) -> String {
         self.of(&node.kind, &node.name, node.stands_for)
     }
+
+    /// For lists of objects: with the namespace, unless it is that of the group.
+    pub fn of_listed(&self, kind: &GroupKind, name: &NamespacedName, stands_for: StandsFor) -> String {
+        self.seen_from(self.namespace, kind, name, stands_for)
+    }
+
+    /// For a table that has a column of namespaces.
+    pub fn without_namespace(&self, member: &Member) -> String {
+        let Member { kind, name, stands_for, .. } = member;
+        self.seen_from(&name.namespace, kind, name, *stands_for)
+    }
+
+    fn seen_from(
+        &self,
+        namespace: &str,
+        kind: &GroupKind,
+        name: &NamespacedName,
+        stands_for: StandsFor,
+    ) -> String {
+        let local = local_name(name, stands_for, namespace);
+        format!("{}{}{local}", self.kind(kind), separator(stands_for))
+    }
 }
 
 /// What stands between a kind and the name of an object, or what describes it instead of a name.
@@ -123,20 +152,20 @@ pub fn separator(stands_for: StandsFor) -> char {
     if stands_for == StandsFor::Object { '/' } else { ' ' }
 }
 
-fn joined(kind: &str, name: &str, stands_for: StandsFor) -> String {
-    format!("{kind}{}{name}", separator(stands_for))
-}
-
-/// The name of an object as seen from a namespace. A selector that matches nothing, and an invalid entry of a
-/// spec, have no name: their description is in parentheses.
+/// The name of an object as seen from a namespace: followed by ` -n NAMESPACE` if it is in another one. A
+/// selector that matches nothing, and an invalid entry of a spec, have no name: their description is in
+/// parentheses.
 pub fn local_name<'n>(name: &'n NamespacedName, stands_for: StandsFor, seen_from: &str) -> Cow<'n, str> {
     let NamespacedName { namespace, name: own } = name;
-    match (stands_for, **namespace == *seen_from || namespace.is_empty()) {
-        (StandsFor::Object, true) => Cow::Borrowed(own),
-        (StandsFor::Object, false) => Cow::Owned(name.to_string()),
-        (StandsFor::Selector, true) => Cow::Owned(format!("(selector {own})")),
-        (StandsFor::Selector, false) => Cow::Owned(format!("(selector {own}, namespace {namespace})")),
-        (StandsFor::Entry, _) => Cow::Owned(format!("({own})")),
+    let flag = match &**namespace {
+        namespace if namespace == seen_from || namespace.is_empty() => String::new(),
+        namespace => format!(" -n {namespace}"),
+    };
+    match stands_for {
+        StandsFor::Object if flag.is_empty() => Cow::Borrowed(own),
+        StandsFor::Object => Cow::Owned(format!("{own}{flag}")),
+        StandsFor::Selector => Cow::Owned(format!("(selector {own}){flag}")),
+        StandsFor::Entry => Cow::Owned(format!("({own})")),
     }
 }
 
@@ -177,7 +206,7 @@ pub fn read_tree(group: &Group, observation: &Observation, all: bool) -> Result<
     let unreadable = listed.unreadable.iter().filter(|(_, why)| is_reported(why));
     let notes = unreadable.map(|(kind, why)| {
         format!(
-            "{}; objects that members own are not shown",
+            "{}; objects owned by members are not shown",
             observation.cannot_list(kind, why, group.is_rollup())
         )
     });
@@ -414,13 +443,23 @@ mod tests {
     fn names_have_what_tells_objects_apart() {
         let kind = |group: &str, kind: &str| GroupKind::new(group, kind);
         let kinds = [kind("", "Service"), kind("serving.knative.dev", "Service"), kind("apps", "Deployment")];
-        let names = ObjectNames::new("shop", kinds.iter());
-        let of = |kind: &GroupKind, namespace: &str, stands_for| {
-            names.of(kind, &NamespacedName::new(namespace, "web"), stands_for)
-        };
-        assert_eq!(of(&kinds[2], "shop", StandsFor::Object), "Deployment/web");
-        assert_eq!(of(&kinds[2], "blog", StandsFor::Object), "Deployment/blog/web");
-        assert_eq!(of(&kinds[1], "shop", StandsFor::Object), "Service.serving.knative.dev/web");
-        assert_eq!(of(&kinds[2], "", StandsFor::Selector), "Deployment (selector web)");
+        let [shop, blog, worker] = [("shop", "web"), ("blog", "web"), ("blog", "worker")]
+            .map(|(namespace, name)| NamespacedName::new(namespace, name));
+        let objects = [
+            (&kinds[0], &shop),
+            (&kinds[1], &shop),
+            (&kinds[2], &shop),
+            (&kinds[2], &blog),
+            (&kinds[2], &worker),
+        ];
+        let names = ObjectNames::new("shop", objects.into_iter());
+        let of = |kind: &GroupKind, name: &NamespacedName| names.of(kind, name, StandsFor::Object);
+        assert_eq!(of(&kinds[2], &shop), "Deployment/web");
+        assert_eq!(of(&kinds[2], &blog), "Deployment/web -n blog");
+        assert_eq!(of(&kinds[2], &worker), "Deployment/worker");
+        assert_eq!(of(&kinds[1], &shop), "Service.serving.knative.dev/web");
+        let listed = |name, stands_for| names.of_listed(&kinds[2], name, stands_for);
+        assert_eq!(listed(&worker, StandsFor::Object), "Deployment/worker -n blog");
+        assert_eq!(listed(&shop, StandsFor::Selector), "Deployment (selector web)");
     }
 }

@@ -6,12 +6,11 @@ use bellwether_engine::{Condition, Detail, Group, Member, condition_types, ready
 use bellwether_health::Source;
 use bellwether_model::{ConditionStatus, State};
 use bellwether_terminal::{
-    Cell, MANY, ROOM_FOR_BARS, Screen, Table, WORST_FIRST, bar, how_long, in_words, printable, rank, sign,
-    style, wrap,
+    Cell, MANY, ROOM_FOR_BARS, Screen, Table, bar, columns, how_long, printable, rank, sign, style, wrap,
 };
 use jiff::Timestamp;
 
-use super::{next_commands, single::namespace_flag};
+use super::{counts, next_commands, single::namespace_flag};
 use crate::{
     observe::Flags,
     owner_tree::{ObjectNames, is_bad, reason_and_message},
@@ -35,8 +34,12 @@ impl List<'_> {
     /// A table and a summary.
     pub fn print(mut self, screen: Screen) -> String {
         if self.groups.is_empty() {
-            let of_type = self.type_.map(|type_| format!(" of type {type_}")).unwrap_or_default();
-            let found = printable(&format!("No Applications{of_type} found {}.", self.place)).into_owned();
+            // Rollups have no type.
+            let groups = match self.type_ {
+                Some(type_) => format!("Applications of type {type_}"),
+                None => "Applications or Rollups".to_owned(),
+            };
+            let found = printable(&format!("No {groups} found {}.", self.place)).into_owned();
             return format!(
                 "{found}\nCreate one from existing objects: {} adopt NAME KIND/NAME…\n",
                 program()
@@ -93,27 +96,18 @@ impl List<'_> {
             if self.wide {
                 cells.push(text(group.deciding_condition().map_or("", |statement| &statement.reason)));
             }
-            cells.push(why(group).into());
+            let reason = if self.wide { group.deciding_condition().map(|it| &*it.reason) } else { None };
+            cells.push(Why::of(group).cell(reason));
             table.push(cells, Vec::new());
         }
         table
     }
 
     fn summary(&self, screen: Screen) -> String {
-        let mut parts: Vec<_> = WORST_FIRST
-            .iter()
-            .flatten()
-            .filter_map(|state| {
-                let count = self.groups.iter().filter(|group| group.state == *state).count();
-                (count > 0).then(|| format!("{count} {}", in_words(state.name())))
-            })
-            .collect();
-        if self.hides_ready()
-            && let Some(ready) = parts.last_mut()
-        {
-            ready.push_str(" (use --all to list them)");
-        }
-        let mut summary = format!("{}.", parts.join(", "));
+        let states = counts(self.groups.iter().map(|group| group.state), |_| "");
+        // Ready is the last state.
+        let hint = if self.hides_ready() { " (use --all to list them)" } else { "" };
+        let mut summary = format!("{states}{hint}.");
         // No rule assesses the components of Rollups: their operators report conditions.
         let members =
             || self.groups.iter().filter(|group| !group.is_rollup()).flat_map(|group| &group.members);
@@ -125,7 +119,7 @@ impl List<'_> {
             let kinds: Vec<_> = kinds.into_iter().collect();
             let _ = write!(
                 summary,
-                " {} of {all} objects assessed; no rule for {without} ({}).",
+                " {} of {all} members assessed; no rule for {without} ({}).",
                 all - without,
                 printable(&kinds.join(", "))
             );
@@ -149,49 +143,103 @@ fn has_no_rule(member: &Member) -> bool {
     member.state == State::Unknown && member.rule.as_ref().is_some_and(|rule| rule.source == Source::None)
 }
 
-/// The first cause of the state of a group, as `Kind/name: Reason: message`.
+/// The first cause of the state of a group, as `Kind/name: Reason: message (and 2 more)`.
 pub fn why(group: &Group) -> String {
-    match group.state {
-        State::Ready => return ready_with_remark(group),
-        State::Terminating => return "being deleted".to_owned(),
-        _ => {}
-    }
-    // In app.k8s.io, the message of Ready only refers to Error.
-    let is_error = |condition: &&Condition| {
-        condition.type_ == condition_types::ERROR && condition.statement.status == ConditionStatus::True
-    };
-    if let Some(error) = group.conditions.iter().find(is_error) {
-        return printable(&error.statement.message).into_owned();
-    }
-    let mut bad = group.members.iter().filter(|member| is_bad(member.state));
-    let Some(first) = bad.next().filter(|member| member.state == group.state) else {
-        return printable(group.deciding_condition().map_or("", |statement| &statement.message)).into_owned();
-    };
-    member_and_more(group, first, bad.count())
+    Why::of(group).text()
 }
 
-/// A Rollup may be Ready while a degradation is held back or a component is not ready. Empty for
-/// Applications.
-fn ready_with_remark(group: &Group) -> String {
-    if let Detail::Application { .. } = group.detail {
-        return String::new();
-    }
-    if let Some(Condition { type_, statement, held_until, .. }) = group.notable_conditions().next() {
-        let status = match held_until {
-            Some(_) => String::new(),
-            None => format!("{type_}={}: ", statement.status.name()),
+/// The first cause of the state of a group.
+#[derive(Debug)]
+enum Why<'g> {
+    /// A sentence that names the object, if it is about one.
+    Sentence(String),
+    Member {
+        /// `Kind/name`
+        name: String,
+        member: &'g Member,
+        /// How many more members are not ready.
+        more: usize,
+    },
+}
+
+impl<'g> Why<'g> {
+    fn of(group: &'g Group) -> Self {
+        match group.state {
+            State::Ready => return Self::of_ready(group),
+            State::Terminating => return Self::Sentence("being deleted".to_owned()),
+            _ => {}
+        }
+        // In app.k8s.io, the message of Ready only refers to Error.
+        let is_error = |condition: &&Condition| {
+            condition.type_ == condition_types::ERROR && condition.statement.status == ConditionStatus::True
         };
-        return printable(&format!("{status}{}", statement.message)).into_owned();
+        if let Some(error) = group.conditions.iter().find(is_error) {
+            return Self::Sentence(error.statement.message.to_string());
+        }
+        let deciding = || group.deciding_condition().map(|it| it.message.to_string()).unwrap_or_default();
+        Self::first_bad(group, |first| first.state == group.state)
+            .unwrap_or_else(|| Self::Sentence(deciding()))
     }
-    let mut bad = group.members.iter().filter(|member| is_bad(member.state));
-    bad.next().map(|first| member_and_more(group, first, bad.count())).unwrap_or_default()
+
+    /// A Rollup may be Ready while a degradation is held back or a component is not ready. Empty for
+    /// Applications.
+    fn of_ready(group: &'g Group) -> Self {
+        if let Detail::Application { .. } = group.detail {
+            return Self::Sentence(String::new());
+        }
+        if let Some(Condition { type_, statement, held_until, .. }) = group.notable_conditions().next() {
+            let status = match held_until {
+                Some(_) => String::new(),
+                None => format!("{type_}={}: ", statement.status.name()),
+            };
+            return Self::Sentence(format!("{status}{}", statement.message));
+        }
+        Self::first_bad(group, |_| true).unwrap_or_else(|| Self::Sentence(String::new()))
+    }
+
+    /// The first member that is not ready, if it is the cause.
+    fn first_bad(group: &'g Group, is_cause: impl Fn(&Member) -> bool) -> Option<Self> {
+        let mut bad = group.members.iter().filter(|member| is_bad(member.state));
+        let member = bad.next().filter(|first| is_cause(first))?;
+        let name = ObjectNames::of_members(group).of_member(member);
+        Some(Self::Member { name, member, more: bad.count() })
+    }
+
+    fn text(&self) -> String {
+        let text = match self {
+            Self::Sentence(sentence) => sentence.clone(),
+            Self::Member { name, member, more } => {
+                let Member { state, reason, message, .. } = member;
+                format!("{name}: {}{}", reason_and_message(*state, reason, message), and_more(*more))
+            }
+        };
+        printable(&text).into_owned()
+    }
+
+    /// `reason` is in another column. On a narrow screen, the cause is before the object, as in
+    /// `ProgressDeadlineExceeded (Deployment/web)`.
+    fn cell(&self, reason: Option<&str>) -> Cell {
+        let Self::Member { name, member, more } = self else { return self.text().into() };
+        let Member { state, reason: own, message, .. } = member;
+        let why = match reason {
+            Some(reason) if reason == own && !message.is_empty() => message.as_str().into(),
+            _ => reason_and_message(*state, own, message),
+        };
+        let is_long = *state == State::Failed || columns(message) > MAX_SHORT;
+        let short = if is_long && !own.is_empty() { own } else { message };
+        let printable = |text: String| printable(&text).into_owned();
+        Cell::message(
+            printable(format!("{name}: {why}")),
+            printable(format!("{short} ({name})")),
+            and_more(*more),
+        )
+    }
 }
 
-fn member_and_more(group: &Group, first: &Member, more: usize) -> String {
-    let name = ObjectNames::of_members(group).of_member(first);
-    let mut why = format!("{name}: {}", reason_and_message(first.state, &first.reason, &first.message));
-    if more > 0 {
-        let _ = write!(why, " (and {more} more)");
-    }
-    printable(&why).into_owned()
+/// Of a message, in columns. Where there is little room, the reason stands for a longer one.
+const MAX_SHORT: usize = 24;
+
+/// ` (and 2 more)`
+fn and_more(count: usize) -> String {
+    if count > 0 { format!(" (and {count} more)") } else { String::new() }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use bellwether_engine::{Detail, Group, GroupKind, NamespacedName};
 use bellwether_model::State;
-use bellwether_terminal::{WORST_FIRST, printable};
+use bellwether_terminal::{WORST_FIRST, columns, printable, wrap};
 
 pub use list::{List, why};
 pub use log::StatusLog;
@@ -62,6 +62,19 @@ pub(crate) fn counts(
 /// `: text`, or nothing if the text is empty.
 pub(crate) fn after_colon(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+/// Adds a text with this indentation. If it is wider than `width` columns, it is wrapped with a hanging indent.
+pub(crate) fn push_paragraph(text: &mut String, indent: &str, paragraph: &str, width: usize) {
+    let paragraph = printable(paragraph);
+    if indent.len() + columns(&paragraph) <= width {
+        let _ = writeln!(text, "{indent}{paragraph}");
+        return;
+    }
+    let hanging = indent.len() + 2;
+    for (index, line) in wrap(&paragraph, width.saturating_sub(hanging)).iter().enumerate() {
+        let _ = writeln!(text, "{}{line}", if index == 0 { indent.to_owned() } else { " ".repeat(hanging) });
+    }
 }
 
 /// Commands to run next. Each has a line of its own and is never cut: people copy it.

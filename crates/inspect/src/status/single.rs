@@ -1,6 +1,6 @@
 //! One group in detail: a heading, the causes with the fields behind them, then the rest.
 
-use std::fmt::Write as _;
+use std::{cmp::Reverse, collections::BTreeSet, fmt::Write as _};
 
 use bellwether_api::DependencyStatus;
 use bellwether_engine::{
@@ -12,12 +12,11 @@ use bellwether_engine::{
 use bellwether_health::{Evidence, Source};
 use bellwether_model::{ConditionStatus, State, Value};
 use bellwether_terminal::{
-    Cell, ROOM_FOR_BARS, Screen, Table, bar, columns, cut, first_items, how_long, printable, sign, style,
-    wrap,
+    Cell, ROOM_FOR_BARS, Screen, Table, bar, columns, first_items, how_long, printable, sign, style, wrap,
 };
 use jiff::Timestamp;
 
-use super::{argument, counts, heading, next_commands, rollup};
+use super::{argument, counts, heading, next_commands, push_paragraph, rollup};
 use crate::{
     observe::Flags,
     owner_tree::{Cause, Node, ObjectNames, causes, is_bad, reason_and_message},
@@ -41,15 +40,16 @@ const MAX_CAUSES: usize = 5;
 /// Of each cause.
 const MAX_FIELDS: usize = 3;
 
+/// The minimum width for the conditions of components, in columns.
+const ROOM_FOR_CONDITIONS: usize = 140;
+
 /// Of the lines below a cause.
 const INDENT: &str = "       ";
 
 impl SingleGroup<'_> {
     /// `evidence` returns the fields that the verdict on an object is based on.
     pub fn print(&self, screen: Screen, evidence: &dyn Fn(&Node) -> Vec<Evidence>) -> String {
-        let mut text = headline(self.group, self.now, screen);
-        text.push_str(&rollup::meaning(self.group, screen));
-        text.push('\n');
+        let mut text = String::new();
         let conditions = rollup::conditions(self.group, self.wide, screen);
         if !conditions.is_empty() {
             let _ = writeln!(text, "{conditions}");
@@ -65,7 +65,7 @@ impl SingleGroup<'_> {
         }
         self.remarks(&mut text, screen);
         if self.all && !self.group.members.is_empty() {
-            if !text.ends_with("\n\n") {
+            if !text.is_empty() && !text.ends_with("\n\n") {
                 text.push('\n');
             }
             text.push_str(&self.members(screen));
@@ -76,7 +76,11 @@ impl SingleGroup<'_> {
         if let Some(first) = causes.first() {
             text.push_str(&next_commands("  ", &self.next(first.node, evidence)));
         }
-        text
+        let head = headline(self.group, self.now, screen) + &rollup::meaning(self.group, screen);
+        match text.trim_end() {
+            "" => head,
+            text => format!("{head}\n{text}\n"),
+        }
     }
 
     /// The first `max` causes.
@@ -94,8 +98,10 @@ impl SingleGroup<'_> {
             let fields = relevant_fields(cause.node, &evidence(cause.node));
             let rule =
                 cause.node.rule.as_ref().filter(|rule| rule.source != Source::None && !fields.is_empty());
+            // In a pipe, a field stays on one line.
+            let width = screen.width.unwrap_or(usize::MAX);
             for line in rule.map(|rule| format!("rule {}", rule_name(rule))).iter().chain(&fields) {
-                push_cut(&mut text, line, screen);
+                push_paragraph(&mut text, INDENT, line, width);
             }
         }
         text
@@ -114,19 +120,22 @@ impl SingleGroup<'_> {
         let duration =
             node.since.map(|since| format!(" for {}", how_long(since, self.now))).unwrap_or_default();
         let state = format!("{} {}", sign(Some(node.state)), node.state.name());
-        let head = format!("  {number}  {}{more}", printable(&names.of_node(node)));
-        // A name may be longer than the screen is wide. The state must be visible nevertheless.
-        let room = screen.width.map(|width| width.saturating_sub(2 + columns(&state) + columns(&duration)));
-        let head = room.map_or(head.clone(), |room| cut(&head, room).into_owned());
-        let _ = writeln!(text, "{head}  {}{duration}", screen.paint(&state, style(Some(node.state))));
+        let name = names.of_listed(&node.kind, &node.name, node.stands_for);
+        let head = format!("  {number}  {}{more}", printable(&name));
+        // Names are not cut. If the state does not fit beside one, it has its own line.
+        let width = columns(&head) + 2 + columns(&state) + columns(&duration);
+        let is_beside = screen.width.is_none_or(|all| width <= all);
+        let gap = if is_beside { "  ".to_owned() } else { format!("\n{INDENT}") };
+        let _ = writeln!(text, "{head}{gap}{}{duration}", screen.paint(&state, style(Some(node.state))));
         for line in wrap(&printable(&node.why()), screen.page() - INDENT.len()) {
             let _ = writeln!(text, "{INDENT}{line}");
         }
         if let Some(blocked) = cause.blocks {
-            push_cut(text, &format!("blocks {}: {}", names.of_node(blocked), blocked.why()), screen);
+            let blocked = format!("blocks {}: {}", names.of_node(blocked), blocked.why());
+            push_paragraph(text, INDENT, &blocked, screen.page());
         }
         if let Some(conditions) = cause.blocks.unwrap_or(node).component_conditions {
-            push_cut(text, &rollup::reported(conditions), screen);
+            push_paragraph(text, INDENT, &rollup::reported(conditions), screen.page());
         }
     }
 
@@ -149,9 +158,7 @@ impl SingleGroup<'_> {
                     (false, false) => first_items(&statement.message),
                 };
                 let remark = format!("{type_}={} ({}): {message}", statement.status.name(), statement.reason);
-                for line in wrap(&printable(&remark), screen.page() - 2) {
-                    let _ = writeln!(text, "  {line}");
-                }
+                push_paragraph(text, "  ", &remark, screen.page());
             }
         }
         let healthy = || group.members.iter().map(|member| member.state).filter(|state| !is_bad(*state));
@@ -175,9 +182,16 @@ impl SingleGroup<'_> {
         let mut headers = match self.group.detail {
             Detail::Application { .. } => vec!["MEMBER", "STATE", "FOR", "PROGRESS"],
             // Operators report no progress in percent.
-            Detail::Rollup { .. } => {
-                vec!["COMPONENT", "STATE", "FOR", "AVAILABLE", "PROGRESSING", "DEGRADED", "UPGRADEABLE"]
-            }
+            Detail::Rollup { .. } => vec![
+                "NAMESPACE",
+                "COMPONENT",
+                "STATE",
+                "FOR",
+                "AVAILABLE",
+                "PROGRESSING",
+                "DEGRADED",
+                "UPGRADEABLE",
+            ],
         };
         headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
         headers.push("WHY");
@@ -192,32 +206,37 @@ impl SingleGroup<'_> {
     fn member(&self, member: &Member, names: &ObjectNames<'_>, screen: Screen) -> Vec<Cell> {
         let state = Some(member.state);
         let text = |text: &str| Cell::from(printable(text).into_owned());
-        let mut cells = vec![
-            text(&names.of_member(member)),
+        // Members of an Application are in its namespace.
+        let mut cells: Vec<_> =
+            self.group.is_rollup().then(|| text(&member.name.namespace)).into_iter().collect();
+        cells.extend([
+            text(&names.without_namespace(member)),
             Cell::styled(format!("{} {}", sign(state), member.state.name()), style(state)),
             member.since.map(|since| how_long(since, self.now)).unwrap_or_default().into(),
-        ];
-        let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
+        ]);
+        // On a narrow screen, the reasons need the room. A table leaves out a column without content.
+        let least = if self.group.is_rollup() { ROOM_FOR_CONDITIONS } else { ROOM_FOR_BARS };
+        let has_room = screen.width.is_none_or(|width| width >= least);
         if let Some(ReportedConditions { available, progressing, degraded, upgradeable }) =
             member.component_conditions
         {
-            // On a narrow screen, the reasons need the room. A table leaves out a column without content.
             let statuses = [Some(available), Some(progressing), Some(degraded), upgradeable];
             let statuses = statuses.map(|status| status.filter(|_| has_room));
             cells.extend(statuses.map(|status| text(status.map_or("", ConditionStatus::name))));
         } else {
             let progress = Some(member.progress).filter(|_| member.state != State::Unknown);
-            cells.push(bar(progress).into());
+            cells.push(if has_room { bar(progress).into() } else { Cell::default() });
         }
         if self.wide {
             cells.push(text(&member.reason));
             cells.push(text(&member.rule.as_ref().map(rule_name).unwrap_or_default()));
         }
-        // With `wide`, the reason has a column of its own.
-        let why = if self.wide {
-            member.message.as_str().into()
-        } else {
-            reason_and_message(member.state, &member.reason, &member.message)
+        let why = match member.state {
+            // Operators may report a reason without a message.
+            State::Ready if member.message == member.reason => "".into(),
+            // With `wide`, the reason has a column of its own.
+            _ if self.wide => member.message.as_str().into(),
+            _ => reason_and_message(member.state, &member.reason, &member.message),
         };
         cells.push(text(&why));
         cells
@@ -281,7 +300,7 @@ fn crash_looping_container(node: &Node, evidence: &dyn Fn(&Node) -> Vec<Evidence
     })
 }
 
-/// `Dependency mysql: not ready`
+/// `Application/mysql (dependency): not ready`
 pub fn dependency(dependency: &DependencyStatus) -> String {
     let status = match (dependency.installed, dependency.ready) {
         (false, _) => "not found",
@@ -289,44 +308,78 @@ pub fn dependency(dependency: &DependencyStatus) -> String {
         (true, ConditionStatus::False) => "not ready",
         (true, ConditionStatus::Unknown) => "unknown",
     };
-    format!("Dependency {}: {status}", printable(&dependency.name))
-}
-
-fn push_cut(text: &mut String, line: &str, screen: Screen) {
-    let line = format!("{INDENT}{}", printable(line));
-    let _ = writeln!(text, "{}", screen.width.map_or(line.as_str().into(), |width| cut(&line, width)));
+    format!("Application/{} (dependency): {status}", printable(&dependency.name))
 }
 
 /// The fields that best support a verdict, as `path = value`: those whose value its reason or message
-/// contains. If there is none, the others, those of the status first.
+/// contains, one for each number. If there is none, the others, those of the status first.
 fn relevant_fields(node: &Node, evidence: &[Evidence]) -> Vec<String> {
-    let is_quoted = |text: &str| !text.is_empty() && (node.reason == text || node.message.contains(text));
     let mut fields = Vec::new();
     for field in evidence.iter().filter(|field| !repeats_other_output(&field.path)) {
-        let (value, text) = match &field.value {
+        let json = |value: &Value<'_>| serde_json::to_string(value).unwrap_or_default();
+        let (value, is_quoted, is_number) = match &field.value {
             Some(condition @ Value::Map(_)) => {
                 let text = |name: &str| condition.get(name).and_then(Value::as_text);
                 let (Some(status), reason) = (text("status"), text("reason").unwrap_or_default()) else {
                     continue;
                 };
-                (format!("{status} {reason}").trim_end().to_owned(), reason)
+                (format!("{status} {reason}").trim_end().to_owned(), is_quoted(reason, node), false)
             }
-            Some(value @ Value::Text(text)) => (serde_json::to_string(value).unwrap_or_default(), &**text),
-            Some(value @ (Value::Bool(_) | Value::Int(_) | Value::Float(_))) => {
-                (serde_json::to_string(value).unwrap_or_default(), "")
+            Some(value @ Value::Text(text)) => (json(value), is_quoted(text, node), false),
+            Some(value @ (Value::Int(_) | Value::Float(_))) => {
+                let value = json(value);
+                let is_quoted = is_number_in(&node.message, &value, &field.path);
+                (value, is_quoted, true)
             }
+            Some(value @ Value::Bool(_)) => (json(value), false, false),
             Some(Value::Null | Value::List(_)) | None => continue,
         };
-        fields.push((
-            is_quoted(text),
-            !field.path.starts_with("status"),
-            format!("{} = {value}", field.path),
-        ));
+        let number = Some(value.clone()).filter(|_| is_quoted && is_number);
+        // Of fields with the same number, the one whose name the message has, else what the user wants.
+        let shared = number.as_ref().map_or(0, |_| shared_words(&field.path, &node.message));
+        let is_first = field.path.starts_with(if number.is_some() { "spec" } else { "status" });
+        let is_elsewhere = !field.path.starts_with("status") && !field.path.starts_with("spec");
+        let rank = (!is_quoted, is_quoted && is_elsewhere, number.is_some(), Reverse(shared), !is_first);
+        fields.push((rank, number, format!("{} = {value}", field.path)));
     }
-    fields.sort_by_key(|(is_quoted, is_elsewhere, _)| (!is_quoted, *is_elsewhere));
-    let has_quoted = fields.first().is_some_and(|(is_quoted, ..)| *is_quoted);
-    let relevant = fields.into_iter().filter(|(is_quoted, ..)| *is_quoted || !has_quoted);
-    relevant.take(MAX_FIELDS).map(|(_, _, text)| text).collect()
+    fields.sort_by_key(|(rank, ..)| *rank);
+    let has_quoted = fields.first().is_some_and(|((is_other, ..), ..)| !is_other);
+    let mut numbers = BTreeSet::new();
+    let relevant = fields.into_iter().filter(|((is_other, ..), ..)| !is_other || !has_quoted);
+    let relevant = relevant.filter(|(_, number, _)| number.clone().is_none_or(|it| numbers.insert(it)));
+    relevant.take(MAX_FIELDS).map(|(.., text)| text).collect()
+}
+
+fn is_quoted(text: &str, node: &Node) -> bool {
+    !text.is_empty() && (node.reason == text || node.message.contains(text))
+}
+
+/// Whether a message contains a number as a word of its own.
+fn is_number_in(message: &str, number: &str, path: &str) -> bool {
+    // A generation may equal a number of replicas by chance.
+    let is_by_chance = path.ends_with("observedGeneration") && !message.contains("generation");
+    let is_part = |character: char| character.is_alphanumeric() || matches!(character, '.' | '-' | '_');
+    let mut words = message.split(|character| !is_part(character));
+    !is_by_chance && words.any(|word| word.trim_end_matches('.') == number)
+}
+
+/// How many words of the name of a field a message contains: of `updatedReplicas`, `2 of 4 replicas updated`
+/// contains two.
+fn shared_words(path: &str, message: &str) -> usize {
+    let singular = |word: &str| word.trim_end_matches('s').to_lowercase();
+    let words: BTreeSet<_> =
+        message.split(|character: char| !character.is_alphabetic()).map(singular).collect();
+    let name = path.rsplit(['.', ']']).next().unwrap_or_default();
+    let mut starts: Vec<_> =
+        name.char_indices().filter(|(_, character)| character.is_uppercase()).map(|(at, _)| at).collect();
+    starts.push(name.len());
+    let mut from = 0;
+    let parts = starts.into_iter().filter_map(|to| {
+        let part = name.get(from..to);
+        from = to;
+        part
+    });
+    parts.filter(|part| !part.is_empty() && words.contains(&singular(part))).count()
 }
 
 /// Kind and metadata are in the name, a message in the lines above, and the name of a list entry in its path.
@@ -362,7 +415,7 @@ pub fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
     let has_causes = group.members.iter().any(|member| is_bad(member.state));
     let rest = match group.state {
         State::Ready if group.members.is_empty() => String::new(),
-        _ if group.members.is_empty() => format!(": no {}: {message}", members(group, 0, false)),
+        _ if group.members.is_empty() => format!(": {message}"),
         State::Ready => format!(", {} ready", ready(group)),
         _ if has_causes => format!(", {} ready", ready(group)),
         // A kind that cannot be read or a health check decides.
@@ -400,6 +453,40 @@ mod tests {
     }
 
     const TREE: &str = "bellwether tree web -n shop --context c";
+
+    /// Each field with its value; the fields that are printed.
+    #[rstest]
+    #[case::numbers(
+        "2 of 4 replicas updated",
+        &[
+            ("metadata.generation", 4), ("status.observedGeneration", 4), ("status.readyReplicas", 3),
+            ("status.availableReplicas", 2), ("status.replicas", 4), ("spec.replicas", 4),
+            ("status.updatedReplicas", 2),
+        ],
+        &["status.updatedReplicas = 2", "spec.replicas = 4"]
+    )]
+    #[case::generations(
+        "observed generation 2, want 3",
+        &[("status.observedGeneration", 2), ("status.readyReplicas", 1)],
+        &["status.observedGeneration = 2"]
+    )]
+    #[case::part_of_a_word(
+        "image web:1.2 of web-3 not found",
+        &[("spec.replicas", 3), ("status.readyReplicas", 2)],
+        &["status.readyReplicas = 2", "spec.replicas = 3"]
+    )]
+    #[case::restarts(
+        "container app: CrashLoopBackOff, exit code 2, 7 restarts.",
+        &[("status.containerStatuses[app].restartCount", 7), ("status.replicas", 1)],
+        &["status.containerStatuses[app].restartCount = 7"]
+    )]
+    fn fields(#[case] message: &str, #[case] evidence: &[(&str, i64)], #[case] expected: &[&str]) {
+        let node = Node { message: message.to_owned(), ..pod("Reason", true) };
+        let evidence = evidence
+            .iter()
+            .map(|(path, value)| Evidence { path: (*path).to_owned(), value: Some(Value::Int(*value)) });
+        assert_eq!(relevant_fields(&node, &evidence.collect::<Vec<_>>()), expected);
+    }
 
     #[rstest]
     #[case::crash_loop(

@@ -73,7 +73,7 @@ impl LeaseSettings {
                  create and update on leases in the API group coordination.k8s.io"
             ),
             CallError::Api(error) if error.class == ErrorClass::NotFound => {
-                format!("namespace {namespace} not found. Create it")
+                format!("namespace {namespace} not found. Run: kubectl create namespace {namespace}")
             }
             other => other.to_string(),
         }

@@ -37,7 +37,7 @@ impl fmt::Display for NoSuchKind {
             return write!(f, "unknown kind {word:?}. Run kubectl api-resources to list the kinds");
         }
         let names: Vec<_> = candidates.iter().map(GroupKind::to_string).collect();
-        write!(f, "ambiguous kind {word:?}. Name one of {}", names.join(", "))
+        write!(f, "ambiguous kind {word:?}: {}. Give the API group", names.join(", "))
     }
 }
 

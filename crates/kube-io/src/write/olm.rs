@@ -136,7 +136,7 @@ impl OperatorConditionWriter {
                     let Statement { status, reason, message } = &wanted;
                     info!(object, to = status.name(), %reason, cause = &**message, "updated condition Upgradeable");
                 } else if !self.reported.is_empty() {
-                    info!(object, "condition Upgradeable can be updated again");
+                    info!(object, "update of condition Upgradeable restored");
                 }
                 self.stored = Some(wanted);
                 self.reported.clear();

@@ -80,7 +80,7 @@ impl Walk {
         })?;
         if addresses > 1 {
             return Err(complain(
-                "cannot iterate over a table with several keys that are tables or functions: they have no order",
+                "cannot iterate over a table with several table or function keys: their order is undefined",
             ));
         }
         let rounds = others.len().checked_ilog2().unwrap_or(0) as usize;

@@ -17,7 +17,7 @@ use super::run_json;
     "if a = 1 then end",
     "line 1: 'then' expected near '=' (`=` assigns; to compare, write `==`)"
 )]
-#[case::increment("a += 1", "line 1: syntax error near '+' (write it out: `x = x + 1`)")]
+#[case::increment("a += 1", "line 1: syntax error near '+' (write `x = x + 1`)")]
 #[case::braces(
     "if a then {",
     "line 1: unexpected symbol near '{' (open blocks with `then` or `do` and close them with `end`)"

@@ -33,7 +33,7 @@ use super::{now, run_json, say};
 )]
 #[case::several_keys_without_order(
     "return (select(2, pcall(next, {[print] = 1, [pairs] = 2})))",
-    "cannot iterate over a table with several keys that are tables or functions: they have no order"
+    "cannot iterate over a table with several table or function keys: their order is undefined"
 )]
 #[case::unknown_key("return pcall(next, {a = 1}, 'b')", "false invalid key to 'next'")]
 #[case::addresses(

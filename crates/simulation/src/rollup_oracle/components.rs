@@ -328,7 +328,7 @@ fn reported(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCon
     let generation = number(&object.metadata()["generation"]);
     let count = conditions(object, kind).count();
     let twice =
-        if count > 1 { format!(" ({count} {kind} conditions: the first counts)") } else { String::new() };
+        if count > 1 { format!(" ({count} {kind} conditions, using the first)") } else { String::new() };
     if let (Some(observed), Some(generation)) = (observed, generation)
         && observed < generation
     {

@@ -183,21 +183,21 @@ fn retry_after_comes_from_header_or_body(
 }
 
 #[rstest]
-#[case::no_body(b"", 502, "the API server answers 502 Bad Gateway")]
-#[case::html(b"<html>", 404, "the API server answers 404 Not Found")]
-#[case::text(b"404 page not found\n", 404, "the API server answers 404 Not Found")]
-#[case::other_json(br#"{"error":"no"}"#, 500, "the API server answers 500 Internal Server Error")]
-#[case::not_an_object(b"[1]", 500, "the API server answers 500 Internal Server Error")]
+#[case::no_body(b"", 502, "API server returned 502 Bad Gateway")]
+#[case::html(b"<html>", 404, "API server returned 404 Not Found")]
+#[case::text(b"404 page not found\n", 404, "API server returned 404 Not Found")]
+#[case::other_json(br#"{"error":"no"}"#, 500, "API server returned 500 Internal Server Error")]
+#[case::not_an_object(b"[1]", 500, "API server returned 500 Internal Server Error")]
 #[case::cut_off(
     br#"{"kind":"Status","message":"pods \"web\" is for"#,
     403,
-    "the API server answers 403 Forbidden"
+    "API server returned 403 Forbidden"
 )]
-#[case::not_utf8(b"{\"message\":\"\xff\"}", 500, "the API server answers 500 Internal Server Error")]
+#[case::not_utf8(b"{\"message\":\"\xff\"}", 500, "API server returned 500 Internal Server Error")]
 #[case::nulls(br#"{"message":"oh","reason":null,"details":null}"#, 500, "oh")]
 #[case::null_causes(br#"{"message":"oh","details":{"causes":null,"retryAfterSeconds":null}}"#, 500, "oh")]
 #[case::two_lines(br#"{"message":" one\ntwo\u001b[2J "}"#, 500, "one two [2J")]
-#[case::unknown_code(b"", 599, "the API server answers 599 <unknown status code>")]
+#[case::unknown_code(b"", 599, "API server returned 599 <unknown status code>")]
 fn there_is_always_a_message(#[case] body: &[u8], #[case] code: u16, #[case] message: &str) {
     assert_eq!(read(code, None, body).to_string(), message);
 }

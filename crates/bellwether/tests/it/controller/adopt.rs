@@ -1,4 +1,4 @@
-//! `bellwether adopt` on a real control plane: rollback after faults, conflicts, signals and missing rights.
+//! `bellwether adopt` on a real control plane: rollback after faults, 409 conflicts, SIGINT and missing RBAC.
 
 use std::{
     ffi::OsStr,
@@ -24,7 +24,7 @@ use tokio::{
 use super::{Story, looked_after, text};
 use crate::Run;
 
-/// The running command.
+/// A running `bellwether adopt`.
 struct Adopting {
     child: Child,
     _kubeconfig: TempPath,
@@ -119,7 +119,7 @@ impl Shop {
         Ok((adopting, dry_run))
     }
 
-    /// All changes are undone.
+    /// Checks that all changes are undone.
     async fn is_as_before(&self) -> Result<()> {
         for (object, before) in OBJECTS.iter().zip(&self.before) {
             self.story.owners_are(object, &[]).await?;
@@ -128,7 +128,7 @@ impl Shop {
         Ok(())
     }
 
-    /// The changes are made, and no other labels and annotations have changed.
+    /// Checks that the changes are made, and that no other labels and annotations have changed.
     async fn is_adopted(&self) -> Result<()> {
         self.story.ready_is("shop", "ComponentsReady").await?;
         for (object, before) in OBJECTS.iter().zip(&self.before) {
@@ -145,7 +145,7 @@ impl Shop {
 
 const APPLICATIONS: &str = "applications.bellwether.dev";
 
-/// The labels and annotations of an object.
+/// Without the annotation of `kubectl apply`.
 async fn labels_and_annotations(story: &Story, object: &str) -> Result<Value> {
     let mut object = story.get(object).await?;
     let mut annotations = object["metadata"]["annotations"].take();
@@ -184,7 +184,7 @@ async fn existing_objects_become_owned_and_ready() -> Result<()> {
     assert_eq!(other.code, Some(1), "{other}");
     assert!(other.stderr.contains("Application \"shop\" already exists"), "{other}");
 
-    // An object without its annotation gets it back.
+    // `adopt` restores a missing annotation.
     shop.story.kubectl("annotate configmap/settings kubernetes.io/application-").await?;
     let mended = Adopting::begin(&shop.access, namespace, &format!("{WORDS} -o yaml"))?.end().await?;
     assert_eq!(mended.code, Some(0), "{mended}");
@@ -222,7 +222,7 @@ async fn on_a_terminal_the_user_confirms() -> Result<()> {
     shop.is_adopted().await
 }
 
-/// A terminal and its keyboard.
+/// A pseudo-terminal: the terminal and its keyboard.
 fn terminal() -> Result<(File, OwnedFd)> {
     let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     grantpt(&keyboard)?;
@@ -255,8 +255,8 @@ metadata: {name: of-another, labels: {app: shop}, annotations: {kubernetes.io/ap
     let (_, further) = run.stdout.split_once("deletes them.\n").context("a plan")?;
     assert_eq!(
         further,
-        "It also owns, because they have the labels and the annotation: ConfigMap/owned.\n\
-         Further members, which it does not own, because they have the labels only: ConfigMap/counted.\n"
+        "Also owned (labels and annotation): ConfigMap/owned.\n\
+         Also members, not owned (labels only): ConfigMap/counted.\n"
     );
     Ok(())
 }
@@ -288,7 +288,7 @@ async fn if_the_application_exists_the_changes_are_undone() -> Result<()> {
     assert_eq!(run.code, Some(1), "{run}");
     assert_eq!(
         run.stderr,
-        "error: cannot create Application \"shop\": another client has created one of this name; 2 changes undone\n"
+        "error: cannot create Application \"shop\": another client created an Application with this name; 2 changes undone\n"
     );
     assert!(shop.story.exists("application/shop").await?, "that of the other client");
     shop.is_as_before().await
@@ -308,7 +308,7 @@ async fn if_the_application_is_refused_the_changes_are_undone() -> Result<()> {
     shop.is_as_before().await
 }
 
-/// The retry finds that the change was made.
+/// The retry finds that the API server has made the change.
 #[tokio::test]
 async fn lost_responses() -> Result<()> {
     let shop = Shop::open("adopt-lost").await?;
@@ -323,8 +323,8 @@ async fn lost_responses() -> Result<()> {
     shop.is_adopted().await
 }
 
-/// The response to the creation is lost, and the retry is forbidden: the Application is deleted, and orphans
-/// its objects.
+/// The API server creates the Application, its response is lost, and it forbids the retry: `adopt` deletes
+/// the Application and orphans its objects.
 #[tokio::test]
 async fn an_application_created_without_a_response_is_deleted() -> Result<()> {
     let shop = Shop::open("adopt-doubt").await?;
@@ -368,7 +368,7 @@ async fn another_client_changes_the_same_annotation() -> Result<()> {
     shop.is_as_before().await
 }
 
-/// The change in flight is finished, then undone.
+/// `adopt` finishes the change in flight, then undoes it.
 #[tokio::test]
 async fn after_sigint_the_changes_are_undone() -> Result<()> {
     let shop = Shop::open("adopt-interrupted").await?;
@@ -408,7 +408,7 @@ async fn changes_that_cannot_be_undone() -> Result<()> {
     shop.is_as_before().await
 }
 
-/// Before any change, all of them at once.
+/// `adopt` reports all missing permissions at once, before it changes anything.
 #[tokio::test]
 async fn missing_rights_are_reported() -> Result<()> {
     let cluster = shared::cluster_with_nodes().await?;

@@ -1,4 +1,4 @@
-//! Applications of app.k8s.io: their users change nothing but the controller.
+//! Applications of app.k8s.io (kubernetes-sigs/application): status, owner references, garbage collection.
 
 use anyhow::{Context as _, Result};
 use bellwether_testkit::{Cluster, FaultProxy, Requests, app_k8s_io, eventually, rule};
@@ -8,7 +8,7 @@ use super::{Controller, Story, TIMEOUT, application, condition, config, text};
 
 const WEB: &str = "applications.app.k8s.io/web";
 
-/// Of ConfigMaps, Services and ClusterRoles, written as people do.
+/// Members are ConfigMaps, Services and ClusterRoles. Users spell `group` in all these ways.
 fn web(more: &str) -> String {
     format!(
         "
@@ -32,7 +32,7 @@ spec:
     )
 }
 
-/// A ClusterRole of this story.
+/// A ClusterRole, named after the namespace because it is cluster-scoped.
 fn role(story: &Story) -> String {
     format!(
         "
@@ -46,7 +46,7 @@ rules: []
     )
 }
 
-/// The status, once it is so.
+/// Waits until the status satisfies `is_so`, and returns it.
 async fn status(story: &Story, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
     let mut status = Value::Null;
     eventually(TIMEOUT, what, async || {
@@ -58,8 +58,8 @@ async fn status(story: &Story, what: &str, is_so: impl Fn(&Value) -> bool) -> Re
     Ok(status)
 }
 
-/// The definition comes while the controller runs; the objects are counted and owned; nothing is written twice; and what
-/// was owned goes with its Application, by the hand of the garbage collector.
+/// The CRD is installed while the controller runs. The controller counts and adopts the members, and writes
+/// nothing twice. The garbage collector deletes the owned objects with their Application.
 #[tokio::test]
 async fn from_the_definition_to_the_end() -> Result<()> {
     let cluster = Cluster::builder().name("app-k8s-io").controllers().start().await?;
@@ -110,7 +110,8 @@ async fn from_the_definition_to_the_end() -> Result<()> {
     };
     assert_eq!(says("Ready"), "True ComponentsReady: all components ready");
     assert_eq!(says("Error"), "False NoError: No error seen");
-    // What its users look at is what it was.
+    // `kubectl get`, `wait` and `describe` show what they show with the controller of
+    // kubernetes-sigs/application.
     let table = story.kubectl("get applications.app.k8s.io web --no-headers").await?;
     assert_eq!(table.split_whitespace().take(4).collect::<Vec<_>>(), ["web", "shop", "1.0", "3/3"]);
     story.kubectl(&format!("wait --for=condition=Ready {WEB} --timeout=5m")).await?;
@@ -122,7 +123,7 @@ async fn from_the_definition_to_the_end() -> Result<()> {
     story.owners_are("service/front", &["web"]).await?;
     status(&story, "it has been looked at", |status| status["observedGeneration"] == 2).await?;
 
-    // Whoever comes after finds nothing to do.
+    // A restarted controller writes only what changes after its start.
     controller.program.stop().await?;
     proxy.forget();
     let controller = Controller::start(&access, &["--leader-elect=false"]).await?;
@@ -145,7 +146,8 @@ async fn from_the_definition_to_the_end() -> Result<()> {
     Ok(())
 }
 
-/// Where nobody wants it, or nobody may, nothing happens; and our own do not suffer from it.
+/// With `--app-k8s-io=false`, or without permissions on app.k8s.io, the controller ignores these Applications
+/// and still handles those of bellwether.dev.
 #[tokio::test]
 async fn only_where_it_is_wanted_and_allowed() -> Result<()> {
     let cluster = Cluster::builder().name("app-k8s-io-off").start().await?;

@@ -1,28 +1,29 @@
-//! What goes wrong between a controller and its cluster, and how that ends.
+//! Fault injection between the controller and the API server: what breaks, and how the controller recovers.
 //!
-//! Faults strike the controller alone: it reaches the API server through a proxy that breaks what a story wants broken,
-//! while people, and the witness, reach it directly. Every story ends in the same way ([`Stage::ends_well`]): what was
-//! published was true when it was, nothing was lost, nobody writes any more, and a controller that knows nothing of the
-//! fault has nothing to add.
+//! Only the controller goes through the fault proxy; the requests of the tests and of the [`observer`] reach
+//! the API server directly. Every test ends with [`Stage::ends_well`]: each published status was true when it
+//! was published, no object and no owner reference is lost, the controller stops writing, and a restarted
+//! controller has nothing to write.
 //!
-//! How long it takes from the end of a fault to the right answer is written down in the file that the variable
-//! BELLWETHER_RECOVERIES names, for `cargo xtask faults`. No story fails because of a time.
+//! The tests append the time from the end of a fault to the correct status to the file that the variable
+//! BELLWETHER_RECOVERIES names, for `cargo xtask faults`. No test limits these times, apart from the common
+//! timeout.
 
-mod busy;
 mod clock;
 mod connections;
 mod crashes;
+mod dead_api_servers;
 mod kinds_and_rights;
-mod land;
-mod leaders;
+mod namespace_actions;
 mod namespaces;
-mod objects;
-mod past;
+mod observer;
+mod overloaded_api_server;
+mod recreated_objects;
 mod rules;
-mod servers;
+mod split_brain;
+mod stale_reads;
 mod too_large;
-mod witness;
-mod work;
+mod write_kinds;
 mod writes;
 mod wrong_types;
 
@@ -40,25 +41,25 @@ use serde_json::json;
 use tokio::sync::OnceCell;
 
 use super::Controller;
-use land::Land;
-use witness::{Counts, Witness};
+use namespace_actions::Land;
+use observer::{Counts, Observer};
 
-/// The Application of most stories.
+/// The Application of most tests.
 const SHOP: &str = "shop";
 
-/// The resources whose reading and writing is broken.
+/// Resources that faults strike, as `plural.group/subresource`.
 const STATUS: &str = "applications.bellwether.dev/status";
 const MEMBERS: &str = "deployments.apps";
 const OWN: &str = "applications.bellwether.dev";
 
-/// Those that mostly wait for something to run out are told at the same time.
+/// In parallel, because these tests mostly wait for timeouts.
 #[tokio::test]
 async fn stories_that_take_long() -> Result<()> {
     tokio::try_join!(
         async { connections::a_list_falls_silent().await.context("a list falls silent") },
         async { connections::a_write_falls_silent().await.context("a write falls silent") },
         async {
-            leaders::the_leader_stands_still_and_goes_on()
+            split_brain::the_leader_stands_still_and_goes_on()
                 .await
                 .context("the leader stands still and goes on")
         },
@@ -67,17 +68,17 @@ async fn stories_that_take_long() -> Result<()> {
     Ok(())
 }
 
-/// A namespace, its people, its witness, and a proxy for its controller.
+/// A namespace, its observer, and the fault proxy in front of its controller.
 struct Stage<'a> {
     cluster: &'a Cluster,
     land: Land,
-    witness: Witness,
+    observer: Observer,
     proxy: FaultProxy,
     fences: AtomicUsize,
 }
 
 impl Stage<'static> {
-    /// A stage in the cluster that all stories share whose faults are in the proxy alone.
+    /// In the shared cluster, for tests whose faults are in the proxy alone.
     async fn set(of: &str) -> Result<Self> {
         static INSTALLED: OnceCell<Result<()>> = OnceCell::const_new();
         let cluster = shared::cluster().await?;
@@ -89,14 +90,14 @@ impl Stage<'static> {
 }
 
 impl<'a> Stage<'a> {
-    /// A stage in a cluster that has the CRDs.
+    /// The cluster must have the CRDs.
     async fn on(cluster: &'a Cluster, of: &str) -> Result<Self> {
         let land = Land::new(cluster, of).await?;
-        let (witness, proxy) = (Witness::of(&land).await?, FaultProxy::before(cluster).await?);
-        Ok(Self { cluster, land, witness, proxy, fences: AtomicUsize::new(0) })
+        let (observer, proxy) = (Observer::of(&land).await?, FaultProxy::before(cluster).await?);
+        Ok(Self { cluster, land, observer, proxy, fences: AtomicUsize::new(0) })
     }
 
-    /// Two Deployments of which the second is not ready, and their Application.
+    /// Creates an Application and two Deployments: `web`, which is ready, and `db`, which is not.
     async fn shop(&self) -> Result<()> {
         self.land.application(SHOP, json!({})).await?;
         for name in ["web", "db"] {
@@ -105,17 +106,17 @@ impl<'a> Stage<'a> {
         self.land.is_ready("web", true).await
     }
 
-    /// The same, with a controller that has said so: the second is not ready.
+    /// Creates the shop, starts a controller, and waits until the status has 1 of 2 objects ready.
     async fn looked_after_shop(&self) -> Result<Controller> {
         self.shop().await?;
         let controller = self.controller().await?;
         self.says(SHOP, (2, 1)).await?;
-        // What follows from that, such as who owns what, is done as well.
+        // Also wait for the writes that follow, such as owner references.
         self.fence().await?;
         Ok(controller)
     }
 
-    /// A controller for this namespace, alone, as soon as it knows all there is.
+    /// Starts a controller for this namespace without leader election, and waits until it is ready.
     async fn controller(&self) -> Result<Controller> {
         let controller = self.launch(&["--leader-elect=false"])?;
         controller.is_ready().await?;
@@ -126,42 +127,42 @@ impl<'a> Stage<'a> {
         self.launch_via(&self.proxy, more)
     }
 
-    /// A controller for this namespace that goes another way.
+    /// Starts a controller for this namespace behind another proxy.
     fn launch_via(&self, proxy: &FaultProxy, more: &[&str]) -> Result<Controller> {
         let here = ["--watch-namespace", &self.land.namespace, "--namespace", &self.land.namespace];
         Controller::launch(&self.cluster.admin().via(proxy.address()), &[&here, more].concat())
     }
 
-    /// Waits until an Application says so, and that is its last word so far.
+    /// Waits until the latest status of an Application has these counts, and returns since when.
     async fn says(&self, application: &str, counts: Counts) -> Result<Instant> {
         let last = || {
-            let statuses = self.witness.statuses(application);
+            let statuses = self.observer.statuses(application);
             statuses.last().map(|seen| format!("{:#}", seen.object["status"])).unwrap_or_default()
         };
         let what = format!("{application} says {counts:?}");
-        let said = self.witness.until(&what, |witness| witness.says(application, counts)).await;
+        let said = self.observer.until(&what, |observer| observer.says(application, counts)).await;
         said.with_context(|| format!("its last status is {}", last()))
     }
 
-    /// Waits until the Application says what is right after a fault, and writes down how long that took.
+    /// Waits for the correct status after a fault, and records how long it took.
     async fn recovers(&self, fault: &str, since: Instant, counts: Counts) -> Result<()> {
         let at = self.says(SHOP, counts).await?;
         recovered(fault, since, at)
     }
 
-    /// Waits until a Deployment has the owner that its annotation names.
+    /// Waits until the Application that the annotation names owns a Deployment.
     async fn is_owned(&self, deployment: &str) -> Result<Instant> {
-        let is_so = |witness: &Witness| witness.owned_since(deployment);
-        self.witness.until(&format!("{deployment} is owned"), is_so).await
+        let is_so = |observer: &Observer| observer.owned_since(deployment);
+        self.observer.until(&format!("{deployment} is owned"), is_so).await
     }
 
-    /// Waits until a Deployment has no owner any more.
+    /// Waits until no existing Application owns a Deployment.
     async fn is_free(&self, deployment: &str) -> Result<Instant> {
-        let is_so = |witness: &Witness| witness.free_since(deployment);
-        self.witness.until(&format!("{deployment} is owned by nobody"), is_so).await
+        let is_so = |observer: &Observer| observer.free_since(deployment);
+        self.observer.until(&format!("{deployment} is owned by nobody"), is_so).await
     }
 
-    /// All that was written, apart from what the fences of this stage, Events and Leases have been the cause of.
+    /// The writes of the controller, without Events, Leases and those for fences.
     fn writes(&self) -> Vec<Recorded> {
         let mut requests = self.proxy.requests();
         requests.retain(|request| {
@@ -177,8 +178,8 @@ impl<'a> Stage<'a> {
         requests
     }
 
-    /// Lets something happen to an Application of its own, and waits until its status says so. What happened before was seen
-    /// before, and what was to be written before was written, or at least begun.
+    /// Creates another Application and waits for its status. By then the controller has seen every earlier
+    /// change, and has at least started every earlier write.
     async fn fence(&self) -> Result<String> {
         let name = format!("fence-{}", self.fences.fetch_add(1, Ordering::Relaxed));
         self.land.application(&name, json!({})).await?;
@@ -187,19 +188,21 @@ impl<'a> Stage<'a> {
         Ok(name)
     }
 
-    /// The same, and then a change that waits for as long as any change may be made to wait.
+    /// After a fence, waits for a status change that is not a transition. The outbox delays such changes
+    /// longest, so earlier delayed writes are made by then.
     async fn slow_fence(&self) -> Result<()> {
         let name = self.fence().await?;
         self.land.counted_deployment(&format!("{name}-b"), &name).await?;
         self.says(&name, (2, 0)).await.map(drop)
     }
 
-    /// The end of every story. So many writes were enough, and no more come; nothing wrong was said on the way, and nothing
-    /// is lost; one who knows nothing of all that finds nothing to write.
+    /// The end of every test. The controller has made at most `most` writes and makes no more; every
+    /// published status was true; no object and no owner reference is lost; a restarted controller writes
+    /// nothing.
     async fn ends_well(&self, controller: Controller, most: usize) -> Result<()> {
         self.fence().await?;
         let mut writes = self.writes();
-        // Words may have waited until now.
+        // The outbox may still delay changes of messages.
         for round in 0.. {
             self.slow_fence().await?;
             let more = self.writes().split_off(writes.len());
@@ -220,12 +223,12 @@ impl<'a> Stage<'a> {
         self.fence().await?;
         let writes = self.writes();
         ensure!(writes.is_empty(), "a fresh look finds something to write: {}", in_lines(&writes));
-        self.witness.catches_up(&self.land).await?;
-        self.witness.nothing_wrong()?;
-        self.witness.nothing_lost(self.land.deleted())
+        self.observer.catches_up(&self.land).await?;
+        self.observer.nothing_wrong()?;
+        self.observer.nothing_lost(self.land.deleted())
     }
 
-    /// Lets the controller hear nothing of some resources from now on.
+    /// Holds all watch events of these resources from now on.
     async fn deaf_to(&self, resources: &[&str]) -> Deaf {
         let hold = |resource: &&str| {
             self.proxy.inject(Requests::of(Verb::Watch, resource).times(1), Fault::HoldEvents)
@@ -238,28 +241,26 @@ impl<'a> Stage<'a> {
         Deaf(faults)
     }
 
-    /// How often something was asked.
     fn count(&self, verb: Verb, resource: &str) -> usize {
         self.proxy.count(&Requests::of(verb, resource))
     }
 }
 
-/// Watches whose events are held back.
+/// Watches whose events the proxy holds.
 struct Deaf(Vec<Injected>);
 
 impl Deaf {
-    /// Lets it hear all that happened.
+    /// Delivers the held events.
     fn hear(self) {
         drop(self.0);
     }
 
-    /// Lets all that was held back be lost, together with the connections.
+    /// Drops the held events together with the connections.
     async fn end(self, proxy: &FaultProxy) {
         proxy.cut_all().await;
     }
 }
 
-/// Requests, a line each.
 fn in_lines(requests: &[Recorded]) -> String {
     let line = |request: &Recorded| {
         let Recorded { at, call, uri, status, struck, .. } = request;
@@ -268,7 +269,7 @@ fn in_lines(requests: &[Recorded]) -> String {
     requests.iter().map(line).collect()
 }
 
-/// Writes down how long it took to recover.
+/// Appends to the file that BELLWETHER_RECOVERIES names, if it is set.
 fn recovered(fault: &str, since: Instant, at: Instant) -> Result<()> {
     let Some(file) = env::var_os("BELLWETHER_RECOVERIES") else { return Ok(()) };
     let line = format!("{fault}\t{}\n", at.saturating_duration_since(since).as_millis());

@@ -1,4 +1,4 @@
-//! The Pod whose readiness is that of an Application.
+//! Health-check Pods (`spec.healthCheck`): creation, replacement, deletion, readiness of the Application.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Story, TIMEOUT, application, condition, config, text};
 
-/// A template whose Pods nobody schedules: the story says how they are.
+/// No scheduler handles these Pods: the tests write their status.
 fn template(image: &str) -> Value {
     json!({ "template": { "spec": {
         "schedulerName": "nobody",
@@ -23,7 +23,7 @@ async fn pods(story: &Story) -> Result<BTreeSet<String>> {
     Ok(items.iter().map(|pod| text(&pod["metadata"]["name"])).collect())
 }
 
-/// The one Pod there is, if it is another than the one before.
+/// Waits until exactly one Pod exists that is not `before`, and returns its name.
 async fn next_pod(story: &Story, before: Option<&str>) -> Result<String> {
     let mut found = String::new();
     eventually(TIMEOUT, "there is one other Pod", async || {
@@ -41,28 +41,28 @@ async fn say(story: &Story, pod: &str, ready: &str) -> Result<()> {
     story.report(&format!("pod/{pod}"), json!({ "phase": "Running", "conditions": [condition] })).await
 }
 
-/// Health Check Pods and Health Status Reporting, step by step.
+/// Health Check Pods; Health Status Reporting.
 #[tokio::test]
 async fn from_beginning_to_end() -> Result<()> {
     let story = Story::begin("check").await?;
     story.apply(&config("settings", "shop", None)).await?;
     story.apply(&application("shop", "shop", "")).await?;
-    // No health check: unknown.
+    // Without a health check, `status.ready` is Unknown.
     let status =
         story.status("shop", "it is ready", |status| condition(status, "Ready")["status"] == "True").await?;
     assert_eq!(status["ready"], "Unknown");
 
-    // A name that comes from the hash of the template, and an owner.
+    // The name has the hash of the template, and the Application owns the Pod.
     story.patch("application/shop", json!({ "spec": { "healthCheck": template("check:1") } })).await?;
     let first = next_pod(&story, None).await?;
     assert!(first.starts_with("shop-"), "{first}");
     story.owners_are(&format!("pod/{first}"), &["shop"]).await?;
-    // No Ready condition: unknown.
+    // Without a Ready condition of the Pod, `status.ready` is Unknown.
     let unknown =
         |status: &Value| status["ready"] == "Unknown" && condition(status, "Ready")["status"] == "Unknown";
     story.status("shop", "nobody knows", unknown).await?;
 
-    // Its Ready condition is the Application's.
+    // The Ready condition of the Pod decides that of the Application.
     for (ready, reason) in
         [("True", "ComponentsReady"), ("False", "ComponentsNotReady"), ("True", "ComponentsReady")]
     {
@@ -71,11 +71,11 @@ async fn from_beginning_to_end() -> Result<()> {
         story.status("shop", ready, |status| status["ready"] == ready).await?;
     }
 
-    // Another template: another Pod, and the old one goes.
+    // After a change of the template, the controller replaces the Pod.
     story.patch("application/shop", json!({ "spec": { "healthCheck": template("check:2") } })).await?;
     let second = next_pod(&story, Some(&first)).await?;
 
-    // A template that makes no Pod: the old one stays, and it is said what is wrong.
+    // The API server rejects a template: the previous Pod stays, and HealthCheckValid has the error.
     let mut wrong = template("check:3");
     wrong["template"]["spec"]["restartPolicy"] = json!("Sometimes");
     story.patch("application/shop", json!({ "spec": { "healthCheck": wrong } })).await?;
@@ -88,7 +88,7 @@ async fn from_beginning_to_end() -> Result<()> {
     story.patch("application/shop", right).await?;
     let third = next_pod(&story, Some(&second)).await?;
 
-    // One that is deleted, and one that has ended, is made again under the same name.
+    // The controller recreates a deleted Pod and a completed one under the same name.
     let uid = async || anyhow::Ok(text(&story.get(&format!("pod/{third}")).await?["metadata"]["uid"]));
     let mut last = uid().await?;
     story.kubectl(&format!("delete pod {third} --grace-period=0 --force")).await?;
@@ -97,7 +97,7 @@ async fn from_beginning_to_end() -> Result<()> {
     story.report(&format!("pod/{third}"), json!({ "phase": "Succeeded" })).await?;
     eventually(TIMEOUT, "it is made once more", async || Ok(uid().await? != last)).await?;
 
-    // No health check any more, and no Pod.
+    // Without a health check, the controller deletes the Pod.
     story.patch("application/shop", json!({ "spec": { "healthCheck": null } })).await?;
     story.is_gone(&format!("pod/{third}")).await?;
     let gone =
@@ -106,7 +106,6 @@ async fn from_beginning_to_end() -> Result<()> {
     Ok(())
 }
 
-/// A Pod that goes with its Application.
 #[tokio::test]
 async fn it_goes_with_its_application() -> Result<()> {
     let story = Story::begin("check-goes").await?;

@@ -1,4 +1,4 @@
-//! Kinds that come and go, that nobody may read, and that are in no namespace.
+//! Kinds: CRDs installed and deleted, 403 for one kind, cluster-scoped kinds, versions not served.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ fn widget(group: &str) -> String {
     format!("apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: one, labels: {{app: shop}}}}\n")
 }
 
-/// Garbage Collection: kinds are found through discovery when they are registered.
+/// Garbage Collection: the controller discovers a kind when its CRD is installed.
 #[tokio::test]
 async fn a_kind_that_comes_goes_and_comes_again() -> Result<()> {
     let story = Story::begin("crd").await?;
@@ -29,7 +29,7 @@ async fn a_kind_that_comes_goes_and_comes_again() -> Result<()> {
     assert_eq!(
         message,
         format!(
-            "Widget.{group}: kind not served by the cluster; check its group and kind, and that its CRD is installed"
+            "Widget.{group}: kind not served by the cluster; check the group and kind, and that the CRD is installed"
         )
     );
     assert_eq!(status["objectCounts"]["ready"], 1, "the rest goes on");
@@ -49,7 +49,7 @@ async fn a_kind_that_comes_goes_and_comes_again() -> Result<()> {
     Ok(())
 }
 
-/// Members live in the namespace of their Application. Kinds that are in none cannot be members.
+/// Members live in the namespace of their Application, so cluster-scoped kinds cannot be members.
 #[tokio::test]
 async fn a_kind_without_namespaces_is_refused() -> Result<()> {
     let story = Story::begin("scope").await?;
@@ -76,7 +76,8 @@ async fn a_version_that_is_not_served_is_said() -> Result<()> {
     Ok(())
 }
 
-/// Without rights for one kind, that kind alone is not known, and the right is named. Given back, all is well.
+/// A 403 for one kind affects only that kind, and the condition names the missing permission. After the
+/// grant, the Application recovers.
 #[tokio::test]
 async fn rights_for_one_kind() -> Result<()> {
     let cluster = Cluster::builder().name("rights").start().await?;
@@ -113,11 +114,11 @@ async fn rights_for_one_kind() -> Result<()> {
     story.kubectl("label service web app=shop --overwrite").await?;
     story.status("shop", "the Service is ready", |status| status["componentsReady"] == "2/2").await?;
 
-    // Taken away again, which an API server notices when a watch begins: the last that was known is said.
+    // The API server checks RBAC when a watch starts. After the 403, the status has the last known state.
     grant.revoke().await?;
     let mut cut: Option<Instant> = None;
     eventually(TIMEOUT, "the right is gone", async || {
-        // What follows from it takes some seconds, and must not be cut off as well.
+        // The controller takes some seconds to report the 403. Another cut must not interrupt it.
         if cut.is_none_or(|cut| cut.elapsed() > TIMEOUT / 4) {
             proxy.cut_all().await;
             cut = Some(Instant::now());
@@ -133,7 +134,7 @@ async fn rights_for_one_kind() -> Result<()> {
     story.ready_is("shop", "ComponentsReady").await.map(drop)
 }
 
-/// In one namespace, a Role is enough: nothing is asked for that only the whole cluster has, or it does without.
+/// With `--watch-namespace`, a Role is enough: the controller works without cluster-scoped permissions.
 #[tokio::test]
 async fn a_role_is_enough_for_one_namespace() -> Result<()> {
     let cluster = Cluster::builder().name("role").start().await?;

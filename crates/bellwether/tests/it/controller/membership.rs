@@ -1,12 +1,12 @@
-//! Who belongs to an Application, and to whom objects belong.
+//! Membership and ownership: selector, annotation, owner references, adoption, dependency cycles.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{Story, application, condition, config, texts};
 
-/// Selecting Components: objects of the kinds, in the namespace, that match the selector. Those whose annotation names
-/// another Application are discarded.
+/// Selecting Components: members are the objects of the kinds, in the namespace, that match the selector. An
+/// annotation that names another Application excludes an object.
 #[tokio::test]
 async fn the_selector_decides_and_the_annotation_objects() -> Result<()> {
     let story = Story::begin("members").await?;
@@ -31,15 +31,16 @@ async fn the_selector_decides_and_the_annotation_objects() -> Result<()> {
         story.owners_are(object, &[]).await?;
     }
 
-    // Step 2 to the letter: without the annotation it is discarded.
+    // Step 2 to the letter: an object without the annotation is not a member.
     story.patch("application/shop", json!({ "spec": { "membership": "Annotated" } })).await?;
     let one = |status: &Value| status["objectCounts"]["total"] == 1;
     story.status("shop", "one member", one).await?;
     Ok(())
 }
 
-/// Garbage Collection: the reference is as it should be, whoever else owns the object stays, and what stops to match is
-/// let go of. Installation Status Reporting: it is not installed any more.
+/// Garbage Collection: the controller writes a correct owner reference, keeps those of other owners, and
+/// removes its own from objects that no longer match. Installation Status Reporting: such a component is not
+/// installed.
 #[tokio::test]
 async fn ownership_comes_and_goes() -> Result<()> {
     let story = Story::begin("ownership").await?;
@@ -80,12 +81,12 @@ async fn ownership_comes_and_goes() -> Result<()> {
     story.patch("application/shop", json!({ "spec": { "ownership": "Adopt" } })).await?;
     story.owners_are("configmap/mine", &["other-owner", "shop"]).await?;
 
-    // A kind that is no longer named is let go of too.
+    // The controller also releases objects of a kind that the spec no longer names.
     let no_kinds = json!({ "spec": { "componentKinds": [{ "kind": "Service" }], "components": null } });
     story.patch("application/shop", no_kinds).await?;
     story.owners_are("configmap/mine", &["other-owner"]).await?;
 
-    // Generation Observation: the status tells of which version of the spec it speaks.
+    // Generation Observation: the status has the generation of the spec that it describes.
     let generation = story.get("application/shop").await?["metadata"]["generation"].take();
     assert_eq!(generation, 4);
     story
@@ -94,7 +95,7 @@ async fn ownership_comes_and_goes() -> Result<()> {
         .map(drop)
 }
 
-/// Adopting Existing Components: an Application that names what was there before, and the annotation on it.
+/// Adopting Existing Components: the Application names an existing object, and the user annotates it.
 #[tokio::test]
 async fn what_was_there_before_is_adopted() -> Result<()> {
     let story = Story::begin("adopting").await?;
@@ -106,7 +107,8 @@ async fn what_was_there_before_is_adopted() -> Result<()> {
     story.owners_are("configmap/old", &["shop"]).await
 }
 
-/// Two Applications that select the same: both count it, and the annotation says who owns it.
+/// Two Applications select the same object: both count it, until an annotation decides which one counts and
+/// owns it.
 #[tokio::test]
 async fn two_select_the_same() -> Result<()> {
     let story = Story::begin("overlap").await?;
@@ -124,7 +126,8 @@ async fn two_select_the_same() -> Result<()> {
     story.ready_is("two", "NoComponents").await.map(drop)
 }
 
-/// Applications that need each other, and one that needs itself: it is said, and does no harm.
+/// Applications that depend on each other, and one that depends on itself: DependencyCycle is True, and Ready
+/// is not affected.
 #[tokio::test]
 async fn dependencies_in_a_circle() -> Result<()> {
     let story = Story::begin("circle").await?;

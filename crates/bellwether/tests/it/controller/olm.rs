@@ -1,4 +1,4 @@
-//! OLM is told whether an operator may be upgraded: what, by whom, and how often.
+//! OLM (Operator Lifecycle Manager): the leader writes Upgradeable into an OperatorCondition.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use super::{
     Controller, Story, TIMEOUT, condition, operator_condition, operator_conditions, rollup, text, widgets,
 };
 
-/// As OLM calls what it asks.
 const RESOURCE: &str = "operatorconditions.operators.coreos.com";
 
-/// The name that OLM gave it, after the version of the operator.
+/// OLM names the OperatorCondition after the ClusterServiceVersion.
 const NAME: &str = "shop.v1.2.0";
 
-/// The group of the components.
+/// The API group of the components.
 const GROUP: &str = "shop.example.com";
 
-/// What OLM's kind is to an operator: conditions in the spec, each of them whole, which OLM takes over into the status.
+/// A subset of OLM's CRD: operators write whole conditions into the spec, and OLM copies them into the
+/// status.
 const DEFINITION: &str = "
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -58,12 +58,12 @@ spec:
                     observedGeneration: {type: integer, format: int64}
 ";
 
-/// An operator whose components are Widgets, and what OLM has made for it.
+/// An operator whose components are Widgets, and the objects that OLM creates for it.
 struct Operator {
     cluster: Cluster,
     story: Story,
     proxy: FaultProxy,
-    /// With the rights that OLM grants, and those that the controller needs anyway.
+    /// Has the permissions that OLM grants, and those that the controller needs without OLM.
     user: Access,
 }
 
@@ -92,14 +92,14 @@ impl Operator {
         Ok(Self { cluster, story, proxy, user })
     }
 
-    /// What OLM grants: on this one, and neither to list nor to watch.
+    /// What OLM grants: get, update and patch on this one object, neither list nor watch.
     async fn grant(&self) -> Result<bellwether_testkit::Grant> {
         let mut own = rule(&["get", "update", "patch"], "operators.coreos.com", &["operatorconditions"]);
         own.resource_names = Some(vec![NAME.to_owned()]);
         self.cluster.grant(&self.user, Some(&self.story.namespace), vec![own]).await
     }
 
-    /// A controller that keeps OLM informed, behind a proxy.
+    /// Starts a controller that writes the OperatorCondition, behind a proxy.
     async fn controller(&self, proxy: &FaultProxy, elect: bool) -> Result<Controller> {
         let place = format!("{}/{NAME}", self.story.namespace);
         let elect = format!("--leader-elect={elect}");
@@ -109,7 +109,7 @@ impl Operator {
         Controller::start(&self.user.via(proxy.address()), &arguments).await
     }
 
-    /// The OperatorCondition as OLM makes it, and with a condition that is the operator's own business.
+    /// Creates the OperatorCondition as OLM does, with a condition that the operator itself owns.
     async fn make_condition(&self) -> Result<()> {
         let condition = json!({
             "apiVersion": "operators.coreos.com/v2",
@@ -120,7 +120,7 @@ impl Operator {
         self.story.kubectl.ok_with_input(&["create", "-f", "-"], &condition.to_string()).await.map(drop)
     }
 
-    /// The one component says that it is being worked on, and this besides.
+    /// Reports the component as Progressing, with these further conditions.
     async fn report(&self, more: &[Value]) -> Result<()> {
         let widget = format!("apiVersion: {GROUP}/v1\nkind: Widget\nmetadata: {{name: one}}\n");
         self.story.apply(&widget).await?;
@@ -129,7 +129,7 @@ impl Operator {
         self.story.report("widget/one", json!({ "conditions": conditions })).await
     }
 
-    /// What the Rollup says of Upgradeable, once it is so.
+    /// Waits until the Rollup has this status of Upgradeable, and returns the condition.
     async fn of_rollup(&self, upgradeable: &str) -> Result<Value> {
         let mut said = Value::Null;
         eventually(TIMEOUT, "the Rollup says so", async || {
@@ -140,7 +140,7 @@ impl Operator {
         Ok(said)
     }
 
-    /// Waits until OLM is told so, and gives back the whole condition.
+    /// Waits until Upgradeable in the OperatorCondition satisfies `is_so`, and returns it.
     async fn olm_is_told(&self, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut spec = Value::Null;
         eventually(TIMEOUT, "OLM is told", async || {
@@ -162,7 +162,7 @@ impl Operator {
     }
 }
 
-/// How often a proxy was asked to look at it, and to write it.
+/// The number of GETs and PATCHes of the OperatorCondition.
 fn asked(proxy: &FaultProxy) -> (usize, usize) {
     let of = |verb| proxy.count(&Requests::of(verb, RESOURCE));
     (of(Verb::Get), of(Verb::Patch))
@@ -177,19 +177,19 @@ fn refusal(status: StatusCode) -> Fault {
     Fault::Answer { status, retry_after: None }
 }
 
-/// How often the log says this.
+/// How often the log has these words.
 fn times(controller: &Controller, words: &str) -> usize {
     controller.program.log().matches(words).count()
 }
 
-/// Whatever goes wrong is told once, does not end the controller, and is put right when it can be.
+/// The controller logs each error once, keeps running, and retries until it succeeds.
 #[tokio::test]
 async fn what_goes_wrong_is_told_and_tried_on() -> Result<()> {
     let operator = Operator::begin("olm-faults").await?;
     let controller = operator.controller(&operator.proxy, false).await?;
     let told =
         async |words: &str| eventually(TIMEOUT, words, async || Ok(times(&controller, words) == 1)).await;
-    // No right, then no object: OLM is late.
+    // First 403, then 404: OLM has not created its objects yet.
     told("Grant Bellwether the verbs get and patch on operatorconditions").await?;
     let grant = operator.grant().await?;
     told("Check that OLM is installed, and that --olm-operator-condition names").await?;
@@ -201,7 +201,7 @@ async fn what_goes_wrong_is_told_and_tried_on() -> Result<()> {
         assert_eq!(times(&controller, once), 1, "{}", controller.program.log());
     }
 
-    // Whoever begins looks once, and finds all as it should be.
+    // A restarted controller reads the OperatorCondition once, and has nothing to write.
     controller.program.stop().await?;
     operator.proxy.forget();
     let conflict = Requests::of(Verb::Patch, RESOURCE).times(2);
@@ -211,7 +211,7 @@ async fn what_goes_wrong_is_told_and_tried_on() -> Result<()> {
     sleep(Duration::from_secs(2)).await;
     assert_eq!(asked(&operator.proxy), (1, 0));
 
-    // Others write at the same moment: it is looked at again, at once.
+    // After a 409 conflict, the controller reads and writes again at once.
     controller.program.stop().await?;
     let unasked = json!({"spec": {"conditions": [theirs()]}});
     operator.story.patch(&format!("{RESOURCE}/{NAME}"), unasked).await?;
@@ -224,7 +224,7 @@ async fn what_goes_wrong_is_told_and_tried_on() -> Result<()> {
     Ok(())
 }
 
-/// What the Rollup says of Upgradeable is told, each time that it differs and never else; by whoever leads.
+/// The leader writes Upgradeable whenever its status, reason or message differs, and never otherwise.
 #[tokio::test]
 async fn olm_is_told_once_for_each_change() -> Result<()> {
     let operator = Operator::begin("olm").await?;
@@ -235,7 +235,7 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
     operator.reason_is("RollupNotFound").await?;
     assert_eq!(asked(&operator.proxy), (1, 1));
 
-    // It is there, and says nothing about upgrades.
+    // The Rollup exists and does not report Upgradeable.
     story.apply(&rollup("all", GROUP, namespace, &["one"], false)).await?;
     let unknown = operator.reason_is("UpgradeableNotEnabled").await?;
     assert_eq!(
@@ -245,7 +245,8 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
     assert_eq!(asked(&operator.proxy), (2, 2));
     let before = unknown["lastTransitionTime"].clone();
 
-    // A component has something against it. The next second would have another time.
+    // A component reports Upgradeable=False. lastTransitionTime has whole seconds; after a second it must
+    // differ.
     operator.report(&[operator_condition("Upgradeable", "False")]).await?;
     sleep(Duration::from_secs(1)).await;
     story.apply(&rollup("all", GROUP, namespace, &["one"], true)).await?;
@@ -255,7 +256,7 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
     let said = operator.of_rollup("False").await?;
     assert_eq!((&no["reason"], &no["message"]), (&said["reason"], &said["message"]));
 
-    // Other words, at the same status: since when does not move.
+    // Another message with the same status does not change lastTransitionTime.
     let mut other = operator_condition("Upgradeable", "False");
     other["message"] = json!("there is a backup under way");
     operator.report(&[other]).await?;
@@ -267,7 +268,7 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
     );
     assert_eq!(asked(&operator.proxy), (4, 4));
 
-    // Quiet: whatever else happens, nothing is asked.
+    // Other changes cause no requests for the OperatorCondition.
     operator.proxy.forget();
     let second_proxy = FaultProxy::before(&operator.cluster).await?;
     let second = operator.controller(&second_proxy, true).await?;
@@ -278,7 +279,7 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
     sleep(Duration::from_secs(3)).await;
     assert_eq!((asked(&operator.proxy), asked(&second_proxy)), ((0, 0), (0, 0)));
 
-    // The standby knows of a change, and leaves it to the leader.
+    // The standby sees a change and leaves the write to the leader.
     operator.report(&[operator_condition("Upgradeable", "True")]).await?;
     operator.olm_is_told(|upgradeable| upgradeable["status"] == "True").await?;
     second
@@ -286,7 +287,7 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
         .await?;
     assert_eq!((asked(&operator.proxy), asked(&second_proxy)), ((1, 1), (0, 0)));
 
-    // Whoever becomes leader looks once, and goes on.
+    // A new leader reads the OperatorCondition once, and then writes each change.
     first.program.stop().await?;
     eventually(TIMEOUT, "the second has looked", async || Ok(asked(&second_proxy).0 == 1)).await?;
     sleep(Duration::from_secs(1)).await;
@@ -295,7 +296,7 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
     operator.olm_is_told(|upgradeable| upgradeable["status"] == "False").await?;
     assert_eq!((asked(&operator.proxy), asked(&second_proxy)), ((1, 1), (2, 1)));
 
-    // Nobody ever listed or watched it: that takes a right that OLM does not grant.
+    // No controller lists or watches it: OLM does not grant that.
     for proxy in [&operator.proxy, &second_proxy] {
         let others = Requests::all().verb(Verb::List).verb(Verb::Watch).verb(Verb::Update).resource(RESOURCE);
         assert_eq!(proxy.count(&others), 0);
@@ -303,7 +304,6 @@ async fn olm_is_told_once_for_each_change() -> Result<()> {
     Ok(())
 }
 
-/// Wrong flags are refused in a sentence.
 #[test]
 fn flags_that_are_refused() {
     for (arguments, sentence) in [
@@ -324,8 +324,8 @@ fn flags_that_are_refused() {
         ),
         (
             &["--readiness-rollup", "a/b"],
-            "invalid value 'a/b' for '--readiness-rollup <NAME>': not a valid name. Give the name of a Rollup as kubectl get \
-             bwru shows it.\n",
+            "invalid value 'a/b' for '--readiness-rollup <NAME>': invalid name: use lower-case letters, \
+             digits, '-' and '.', starting and ending with a letter or digit\n",
         ),
     ] {
         let run = crate::run(&[&["controller"], arguments].concat());

@@ -1,4 +1,4 @@
-//! Probes: how a group is, for whoever can only ask for a code.
+//! Probes: `/readyz/applications/NAMESPACE/NAME`, `/readyz/rollups/NAME` and `--readiness-rollup`.
 
 use anyhow::Result;
 use bellwether_testkit::{Cluster, Fault, FaultProxy, Requests, Verb, eventually, rule};
@@ -9,10 +9,10 @@ use super::{
     shared_controller, widgets,
 };
 
-/// What an operator says that has nothing to do.
+/// Available, Progressing and Degraded of a healthy, idle component.
 const HEALTHY: [&str; 3] = ["True", "False", "False"];
 
-/// What a probe says of conditions is what is written, word for word.
+/// Whether the conditions of a probe equal those of the published status.
 fn agrees(said: &Value, status: &Value) -> bool {
     let conditions = said["conditions"].as_array().into_iter().flatten();
     conditions.clone().next().is_some()
@@ -29,7 +29,7 @@ async fn an_application_comes_is_ready_and_goes() -> Result<()> {
     let path = format!("/readyz/applications/{}/shop", story.namespace);
     let named = json!({"apiGroup": "bellwether.dev", "kind": "Application", "namespace": story.namespace,
         "name": "shop", "healthy": false,
-        "message": format!("Application shop not found in namespace {}", story.namespace)});
+        "message": format!("Application {}/shop not found", story.namespace)});
     assert_eq!(controller.probe(&path).await?, (404, named.clone()));
 
     story.apply(&application("shop", "shop", "  components: {mine: {kind: ConfigMap}}")).await?;
@@ -53,7 +53,7 @@ async fn an_application_comes_is_ready_and_goes() -> Result<()> {
     Ok(())
 }
 
-/// A Rollup of two components: on its own path always, and for the whole process where that is wanted.
+/// A Rollup has a path of its own, and with `--readiness-rollup` it also decides `/readyz`.
 #[tokio::test]
 async fn a_rollup_is_probed_and_may_speak_for_all() -> Result<()> {
     let cluster = Cluster::builder().name("probes-rollup").start().await?;
@@ -73,7 +73,7 @@ async fn a_rollup_is_probed_and_may_speak_for_all() -> Result<()> {
     speaks.probed("/readyz", 503, is_absent).await?;
     speaks.probed(path, 404, is_absent).await?;
 
-    // It is there before its components are.
+    // The Rollup exists before its components.
     story.apply(&rollup("all", group, &story.namespace, &["one", "two"], false)).await?;
     for (controller, path) in [(&alone, path), (&speaks, path), (&speaks, "/readyz")] {
         let said = controller.probed(path, 503, |said| said["state"] == "Missing").await?;
@@ -97,19 +97,19 @@ async fn a_rollup_is_probed_and_may_speak_for_all() -> Result<()> {
     let said = alone.probed(path, 200, |said| agrees(said, &status)).await?;
     assert_eq!(said["meaning"], status["meaning"]);
 
-    // Somebody works on one: that is a warning, and no time to touch it.
+    // One component reports Progressing=True: the probe responds 503.
     let at_work = json!({"conditions": operator_conditions(["True", "True", "False"])});
     story.report("widget/two", at_work).await?;
     let said = speaks.probed("/readyz", 503, |said| said["state"] == "InProgress").await?;
     assert_eq!(said["meaning"], "Component is functional but, either upgrading or healing");
     alone.probed(path, 503, |other| other["conditions"] == said["conditions"]).await?;
-    // The process itself is ready all the same.
+    // `/readyz` without `--readiness-rollup`, and `/healthz`, are about the process only.
     assert_eq!(alone.get("/readyz").await?, (200, "ok\n".to_owned()));
     assert_eq!(speaks.get("/healthz").await?, (200, "ok\n".to_owned()));
     Ok(())
 }
 
-/// What is not known yet is neither well nor absent.
+/// Before the first list, the probe responds neither 200 nor 404.
 #[tokio::test]
 async fn what_is_not_known_yet_is_waited_for() -> Result<()> {
     let cluster = Cluster::builder().name("probes").start().await?;
@@ -124,16 +124,16 @@ async fn what_is_not_known_yet_is_waited_for() -> Result<()> {
     let access = cluster.admin().via(proxy.address());
     let controller = Controller::launch(&access, &["--leader-elect=false"])?;
     let path = format!("/readyz/applications/{}/shop", story.namespace);
-    let not_listed = |kinds: &str| format!("{kinds} have not been listed yet");
+    let not_listed = |kind: &str| format!("initial list of {kind} not complete");
 
     // Before Applications are listed, it is unknown whether this one exists.
-    let of_applications = not_listed("Applications.bellwether.dev");
+    let of_applications = not_listed("Application.bellwether.dev");
     let said = controller.probed(&path, 503, |said| said["message"] == *of_applications).await?;
     assert_eq!(said["healthy"], false);
     assert_eq!(controller.get("/readyz").await?.0, 503);
     applications.lift();
     proxy.cut_all().await;
-    controller.probed(&path, 503, |said| said["message"] == *not_listed("ConfigMaps")).await?;
+    controller.probed(&path, 503, |said| said["message"] == *not_listed("ConfigMap")).await?;
     configs.lift();
     proxy.cut_all().await;
     let before = controller.probed(&path, 200, |_| true).await?;
@@ -141,7 +141,7 @@ async fn what_is_not_known_yet_is_waited_for() -> Result<()> {
     Ok(())
 }
 
-/// What may not be read may be there.
+/// A 403 on the list of Applications: the probe responds 503 and not 404, because the Application may exist.
 #[tokio::test]
 async fn what_may_not_be_read_may_be_there() -> Result<()> {
     let cluster = Cluster::builder().name("probes-rights").start().await?;
@@ -158,14 +158,14 @@ async fn what_may_not_be_read_may_be_there() -> Result<()> {
     assert_eq!(code, 503, "{said}");
     assert_eq!(
         said["message"],
-        "cannot list Applications.bellwether.dev: forbidden. Grant Bellwether the verbs get, list and watch on applications in \
-         the API group bellwether.dev"
+        "cannot list applications: forbidden. Grant Bellwether the verbs get, list and watch on applications in the \
+         API group bellwether.dev"
     );
     Ok(())
 }
 
-/// A group in another namespace than that of `--watch-namespace` is not managed; the probe does not say that it does not
-/// exist.
+/// A group in another namespace than that of `--watch-namespace` is not managed. The probe does not say that
+/// it does not exist.
 #[tokio::test]
 async fn of_other_namespaces_nothing_is_denied() -> Result<()> {
     let cluster = Cluster::builder().name("probes-namespace").start().await?;
@@ -182,7 +182,7 @@ async fn of_other_namespaces_nothing_is_denied() -> Result<()> {
     let (code, said) = controller.probe(&path(&there)).await?;
     assert_eq!(code, 404);
     let sentence = format!(
-        "Application shop in namespace {} is not managed: this controller runs with --watch-namespace {}",
+        "Application {}/shop is not managed: this controller runs with --watch-namespace {}",
         there.namespace, here.namespace
     );
     assert_eq!(said["message"], *sentence);

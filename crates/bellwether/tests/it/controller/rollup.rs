@@ -1,4 +1,6 @@
-//! The components of an umbrella operator, on a control plane of their own: nobody else writes what is rolled up.
+//! Rollups: conditions of an umbrella operator through install, upgrade, failure, damping and restarts.
+//!
+//! Each test has a control plane of its own, where no other controller writes the conditions.
 
 use anyhow::{Context as _, Result};
 use bellwether_testkit::{Cluster, Kubectl, eventually};
@@ -7,16 +9,16 @@ use serde_json::{Value, json};
 
 use super::{Controller, TIMEOUT, condition, example, text};
 
-/// A cluster with the kinds of three operators, and somebody who plays their part.
+/// A cluster with the CRDs of the operators. The tests write the conditions in place of the operators.
 struct Stage {
     cluster: Cluster,
     kubectl: Kubectl,
 }
 
-/// The components of the example.
+/// The components of `examples/hyperconverged`.
 const VIRT: &str = "kubevirts.kubevirt.io/kubevirt";
 const DISKS: &str = "cdis.cdi.kubevirt.io/cdi";
-/// A kind that is built in, and whose conditions nobody else writes.
+/// An object of a built-in kind, whose conditions no controller writes.
 const GATE: &str = "service/gate";
 
 const NAMESPACE: &str = "kubevirt-hyperconverged";
@@ -43,7 +45,7 @@ impl Stage {
         self.kubectl.ok_with_input(&["apply", "-f", "-"], manifest).await.map(drop)
     }
 
-    /// An operator says how its object is. Times are of now.
+    /// Writes the conditions of an operator. lastTransitionTime is the current time where the status changes.
     async fn says(&self, object: &str, triple: [&str; 3], why: &str) -> Result<()> {
         let kinds = ["Available", "Progressing", "Degraded"];
         let now = Timestamp::from_second(Timestamp::now().as_second())?.to_string();
@@ -78,7 +80,8 @@ impl Stage {
         Ok(self.get("rollup/umbrella").await?["status"].take())
     }
 
-    /// The status of the Rollup, once its three conditions are these.
+    /// Waits until Available, Progressing and Degraded of the Rollup have these statuses, and returns its
+    /// status.
     async fn becomes(&self, triple: [&str; 3]) -> Result<Value> {
         self.is_so(&format!("it is {triple:?}"), |status| statuses(status) == triple).await
     }
@@ -99,7 +102,7 @@ fn statuses(status: &Value) -> [String; 3] {
     ["Available", "Progressing", "Degraded"].map(|kind| text(&condition(status, kind)["status"]))
 }
 
-/// When the three conditions turned.
+/// lastTransitionTime of Available, Progressing and Degraded.
 fn times(status: &Value) -> [String; 3] {
     ["Available", "Progressing", "Degraded"].map(|kind| text(&condition(status, kind)["lastTransitionTime"]))
 }
@@ -121,7 +124,7 @@ spec:
     )
 }
 
-/// Three kinds: two of operators, of which one is in no namespace, and one that is built in.
+/// Components of three kinds: a namespaced and a cluster-scoped one with CRDs, and a built-in one.
 fn three(more: &str) -> String {
     let virt = format!("{{group: kubevirt.io, kind: KubeVirt, namespace: {NAMESPACE}, name: kubevirt}}");
     let disks = "{group: cdi.kubevirt.io, kind: CDI, name: cdi}";
@@ -134,8 +137,8 @@ fn gate() -> String {
     format!("apiVersion: v1\nkind: Service\nmetadata: {metadata}\nspec: {{ports: [{{port: 80}}]}}\n")
 }
 
-/// From the first apply through an upgrade, a failure, a heal, a loss and a return; a controller that begins anew in between
-/// changes nothing; times move with the statuses only.
+/// Install, upgrade, failure, recovery, deletion and recreation. A restart in between changes nothing.
+/// lastTransitionTime changes with the status only.
 #[tokio::test]
 async fn a_life() -> Result<()> {
     let stage = Stage::set("rollup-life").await?;
@@ -147,7 +150,7 @@ async fn a_life() -> Result<()> {
     assert_eq!(condition(&status, "Available")["reason"], "InstallInvalid");
     assert_eq!(condition(&status, "Resolved")["reason"], "NoObjectsSelected");
 
-    // The objects are there, and nobody has said anything of them.
+    // The components exist and have no conditions.
     stage.apply(&example("hyperconverged/components.yaml")?).await?;
     stage.apply(&gate()).await?;
     let all_there =
@@ -156,7 +159,7 @@ async fn a_life() -> Result<()> {
     assert!(message(&status, "Available").contains("no Available condition"), "{status:#}");
     assert_eq!(condition(&status, "Resolved")["status"], "True");
 
-    // They are installed, one after the other.
+    // KubeVirt is being installed; the others are installed.
     stage.says(VIRT, ["False", "True", "False"], "InstallInProgress").await?;
     stage.says(DISKS, GOOD, "InstallSucceeded").await?;
     stage.says(GATE, GOOD, "InstallSucceeded").await?;
@@ -167,7 +170,7 @@ async fn a_life() -> Result<()> {
     assert_eq!(status["health"], "Healthy");
     let installed = times(&status);
 
-    // An upgrade: whatever the others do, one is at work.
+    // One component upgrades, and the Rollup is Progressing.
     stage.says(VIRT, ["True", "True", "False"], "UpgradeInProgress").await?;
     let status = stage.becomes(["True", "True", "False"]).await?;
     assert_eq!(status["health"], "Warning");
@@ -175,7 +178,7 @@ async fn a_life() -> Result<()> {
     let upgrading = times(&status);
     assert_eq!([&upgrading[0], &upgrading[2]], [&installed[0], &installed[2]]);
 
-    // It fails, and needs a human; that another is at work does not hide it.
+    // The upgrade fails. Progressing=True of another component does not hide that.
     stage.says(DISKS, ["True", "True", "False"], "UpgradeInProgress").await?;
     stage.says(VIRT, ["False", "False", "True"], "UpgradeFailed").await?;
     let status = stage.becomes(["False", "False", "True"]).await?;
@@ -186,7 +189,7 @@ async fn a_life() -> Result<()> {
     );
     assert_eq!(status["components"][0]["name"], "kubevirt");
 
-    // Begun anew, the controller finds all as it should be, and writes nothing.
+    // A restarted controller writes nothing.
     let before = stage.get("rollup/umbrella").await?;
     controller.program.kill();
     let controller = stage.controller().await?;
@@ -197,7 +200,7 @@ async fn a_life() -> Result<()> {
     let status = stage.is_so("the disks are at rest", healed).await?;
     assert_eq!(times(&status), times(&before["status"]), "the statuses are the same");
 
-    // It heals, is lost, and comes back.
+    // KubeVirt recovers; CDI is deleted and recreated.
     stage.says(VIRT, GOOD, "HealSucceeded").await?;
     let status = stage.becomes(GOOD).await?;
     assert_eq!(condition(&status, "Available")["reason"], "HealSucceeded", "the most recent");
@@ -208,7 +211,7 @@ async fn a_life() -> Result<()> {
     stage.says(DISKS, GOOD, "InstallSucceeded").await?;
     stage.becomes(GOOD).await?;
 
-    // kubectl shows it in its columns, and its flips in its events.
+    // `kubectl get` shows the conditions, and `kubectl describe` the Events of their transitions.
     let table = stage.kubectl.ok(&["get", "rollup", "umbrella", "--no-headers"]).await?;
     assert_eq!(
         table.split_whitespace().take(5).collect::<Vec<_>>(),
@@ -217,18 +220,18 @@ async fn a_life() -> Result<()> {
     let described = stage.kubectl.ok(&["describe", "rollup", "umbrella"]).await?;
     let events = described.split_once("Events:").map(|(_, events)| events.to_owned()).unwrap_or_default();
     assert!(events.contains("Warning") && events.contains("UpgradeFailed"), "{events}");
-    // What there is is counted once a second.
+    // The controller updates this metric once a second.
     eventually(TIMEOUT, "it is counted as healthy", async || {
         Ok(controller.metric("bellwether_rollups{health=\"healthy\"}").await? == 1)
     })
     .await
 }
 
-/// What is short is not said; what lasts is; what is over is said at once; and a controller that begins anew in the middle
-/// changes nothing.
+/// Damping (`degradedAfter`): the Rollup reports a degradation only if it lasts, and a recovery at once. A
+/// restart does not extend the delay.
 #[tokio::test]
 async fn held_back() -> Result<()> {
-    // Longer than a busy machine takes to see something.
+    // Longer than a loaded machine takes to observe a change.
     const HOLD: SignedDuration = SignedDuration::from_secs(40);
     let stage = Stage::set("rollup-held").await?;
     stage.apply(&example("hyperconverged/components.yaml")?).await?;
@@ -240,7 +243,7 @@ async fn held_back() -> Result<()> {
     let controller = stage.controller().await?;
     let first = times(&stage.becomes(GOOD).await?);
 
-    // It flaps. The words of it are told, and that they have been shows that it was seen.
+    // A flap. `status.components` shows it, which proves that the controller has seen it.
     let is_seen = |wanted: &'static str| move |status: &Value| status["components"][0]["degraded"] == wanted;
     stage.says(VIRT, ["False", "False", "True"], "HealInProgress").await?;
     let status = stage.is_so("the flap is seen", is_seen("True")).await?;
@@ -249,7 +252,7 @@ async fn held_back() -> Result<()> {
     let status = stage.is_so("the end of it is seen", is_seen("False")).await?;
     assert_eq!(times(&status), first);
 
-    // It lasts, and the controller that has seen it begin is not there when the time has come.
+    // A lasting degradation. The controller that saw its start is killed before the delay is over.
     stage.says(VIRT, ["False", "True", "True"], "HealInProgress").await?;
     let began: Timestamp =
         text(&condition(&stage.get(VIRT).await?["status"], "Degraded")["lastTransitionTime"]).parse()?;
@@ -266,7 +269,7 @@ async fn held_back() -> Result<()> {
     Ok(())
 }
 
-/// Specs that cannot be had: one clear condition each.
+/// Each invalid spec has its reason in condition Resolved.
 #[tokio::test]
 async fn bad_specs() -> Result<()> {
     let stage = Stage::set("rollup-bad").await?;

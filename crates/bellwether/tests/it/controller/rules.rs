@@ -1,4 +1,4 @@
-//! HealthRules in a cluster: they judge at once, and say of themselves whether they do.
+//! HealthRules in a cluster: verdicts change at once; condition Valid is Active, Overridden or Invalid.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Story, TIMEOUT, application, condition, config, text, widgets};
 
-/// A rule for a kind that no other test judges.
+/// A rule for a kind that no other test uses, because HealthRules are cluster-scoped.
 fn rule(name: &str, group: &str, when: &str, state: &str) -> String {
     format!(
         "
@@ -51,22 +51,22 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
     let kinds = format!("[{{kind: ConfigMap}}, {{group: {group}, kind: Widget}}]");
     story.apply(&application("shop", "shop", "").replace("[{kind: ConfigMap}]", &kinds)).await?;
     story.apply(&config("settings", "shop", None)).await?;
-    // A kind without a status is ready when it is there.
+    // A kind without a status is Ready as soon as it exists.
     story.ready_is("shop", "ComponentsReady").await?;
 
-    // A rule comes: both are judged by it.
+    // A new rule decides the verdicts of both Widgets.
     story.apply(&rule(&first, &group, "spec.size > 2", "Failed")).await?;
     assert_eq!(validity(&story, &first, "Active").await?, "The rule is active");
     let message = story.ready_is("shop", "ComponentsNotReady").await?;
     assert_eq!(message, format!("Widget/one: Judged: by {first}; Widget/two: Judged: by {first}"));
 
-    // A second one for the same kind is told that it is not in force.
+    // A second, younger rule for the same kind is Overridden. creationTimestamp has whole seconds.
     tokio::time::sleep(Duration::from_secs(1)).await;
     story.apply(&rule(&second, &group, "true", "Suspended")).await?;
     let message = validity(&story, &second, "Overridden").await?;
     assert!(message.contains(&first), "{message}");
 
-    // A mistake is told with its place, and the other one steps in.
+    // A syntax error makes a rule Invalid, with its position. The second rule becomes Active.
     story.apply(&rule(&first, &group, "spec.size and true", "Failed")).await?;
     let message = validity(&story, &first, "Invalid").await?;
     assert!(message.contains("spec.cel[0].when: line 1, column 11"), "{message}");
@@ -74,7 +74,7 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
     validity(&story, &second, "Active").await?;
     story.ready_is("shop", "ComponentsReady").await?;
 
-    // Without rules, all is as it was.
+    // Without rules, the built-in verdicts are back.
     story.kubectl(&format!("delete healthrule {first} {second}")).await?;
     let all_ready = |status: &Value| status["objectCounts"]["ready"] == 3;
     story.status("shop", "all three are ready", all_ready).await.map(drop)

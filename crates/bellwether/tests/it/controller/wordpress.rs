@@ -1,4 +1,4 @@
-//! WordPress and its database, as in the examples, from the first apply to the last delete.
+//! The WordPress example: order of creation, status fields, garbage collection, dependencies.
 
 use anyhow::Result;
 use insta::assert_snapshot;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::{Story, condition, example, text, texts};
 
-/// The objects of the example, one by one.
+/// The YAML documents of an example.
 fn parts(file: &str) -> Result<Vec<String>> {
     Ok(example(file)?.split("\n---\n").map(str::to_owned).collect())
 }
 
-/// Volumes for the claims of the StatefulSets; no provisioner makes any here.
+/// PersistentVolumes for the claims of the StatefulSets, because the cluster has no provisioner.
 async fn volumes(story: &Story, claims: &[&str]) -> Result<()> {
     for claim in claims {
         let namespace = &story.namespace;
@@ -37,12 +37,12 @@ spec:
 const CLAIMS: [&str; 2] =
     ["mysql-persistent-storage-wordpress-mysql-0", "wordpress-persistent-storage-wordpress-webserver-0"];
 
-/// Gives the load balancer what a cloud would give it.
+/// Sets the address of a load balancer, in place of a cloud provider.
 async fn give_address(story: &Story, service: &str) -> Result<()> {
     story.report(service, json!({ "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } })).await
 }
 
-/// The status without what chance decides.
+/// The status without times and the name of the namespace.
 fn redacted(status: &Value, namespace: &str) -> String {
     let mut status = status.clone();
     for (list, field) in [("conditions", "lastTransitionTime"), ("objects", "since")] {
@@ -56,8 +56,8 @@ fn redacted(status: &Value, namespace: &str) -> String {
     text.replace(namespace, "<namespace>")
 }
 
-/// Application Controller, Garbage Collection: components need not be created before their Application, nor after it.
-/// Installation Status Reporting: components that are found are installed, the others are not.
+/// Application Controller, Garbage Collection: components may be created before or after their Application.
+/// Installation Status Reporting: components that exist are installed, the others are not.
 #[rstest]
 #[case::application_first(&[0, 1, 2, 3, 4, 5])]
 #[case::application_last(&[5, 4, 3, 2, 1, 0])]
@@ -78,7 +78,7 @@ async fn in_any_order(#[case] order: &[usize]) -> Result<()> {
     );
     give_address(&story, "service/wordpress-webserver-svc").await?;
 
-    // Tools wait for it with what they have.
+    // `kubectl wait` works with condition Ready.
     story.kubectl("wait --for=condition=Ready application/wordpress --timeout=5m").await?;
     let status = story.get("application/wordpress").await?["status"].take();
     assert_eq!(status["componentsReady"], "5/5");
@@ -93,7 +93,7 @@ async fn in_any_order(#[case] order: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// What is in a status, field by field, while something is missing and something is on its way.
+/// Every field of a status, while one component is missing and another is InProgress.
 #[tokio::test]
 async fn every_field() -> Result<()> {
     let story = Story::begin("fields").await?;
@@ -102,7 +102,7 @@ async fn every_field() -> Result<()> {
     let more = "  dependencies: [mysql]\n  healthCheck: {template: {spec: {schedulerName: nobody, containers: \
                 [{name: check, image: check, readinessProbe: {tcpSocket: {port: 80}}}]}}}\n";
     story.apply(&format!("{application}{more}")).await?;
-    // All but the web server itself.
+    // All but the StatefulSet of the web server.
     for part in parts("wordpress/components.yaml")?.iter().take(4) {
         story.apply(part).await?;
     }
@@ -114,7 +114,7 @@ async fn every_field() -> Result<()> {
     let status = story.status("wordpress", "three of five are ready", is_so).await?;
     assert_snapshot!("status", redacted(&status, &story.namespace));
 
-    // kubectl shows it in its columns, and people read why in its events.
+    // `kubectl get` shows the status in columns, and `kubectl describe` the reason in Events.
     let table = story.kubectl("get application wordpress --no-headers").await?;
     let columns: Vec<_> = table.split_whitespace().take(5).collect();
     assert_eq!(columns, ["wordpress", "wordpress", "1.0", "3/5", "ComponentsMissing"]);
@@ -124,12 +124,12 @@ async fn every_field() -> Result<()> {
     Ok(())
 }
 
-/// Garbage Collection: what carries the annotation goes with its Application, and nothing else does.
+/// Garbage Collection: deleting an Application deletes the objects that have the annotation, and no others.
 #[tokio::test]
 async fn deleting_it_deletes_what_was_handed_over() -> Result<()> {
     let story = Story::begin("deleting").await?;
     let mut components = example("wordpress/components.yaml")?;
-    // One Service is selected, and was handed over to nobody.
+    // One Service matches the selector and has no annotation.
     let handed_over =
         "component: wordpress-webserver-svc\n  annotations:\n    kubernetes.io/application: wordpress\n";
     assert!(components.contains(handed_over));
@@ -153,14 +153,15 @@ async fn deleting_it_deletes_what_was_handed_over() -> Result<()> {
     {
         story.is_gone(object).await?;
     }
-    // Also what its components had made.
+    // The garbage collector also deletes the Pods of the components.
     story.is_gone("pod/wordpress-mysql-0").await?;
     assert!(story.exists("service/wordpress-webserver-svc").await?);
     Ok(())
 }
 
-/// Retrieving Dependencies: one that is not found is not installed. Installation Status Reporting: creating and deleting
-/// an Application updates those that depend on it. Garbage Collection: there is no ownership between them.
+/// Retrieving Dependencies: a dependency that is not found is not installed. Installation Status Reporting:
+/// creating and deleting an Application updates those that depend on it. Garbage Collection: an Application
+/// does not own its dependencies.
 #[tokio::test]
 async fn a_database_of_others() -> Result<()> {
     let story = Story::begin("shared").await?;

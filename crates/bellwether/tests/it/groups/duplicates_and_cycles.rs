@@ -68,7 +68,7 @@ fn rollups_are_evaluated_at_any_depth() {
         );
     }
     let all = on(&objects, &["status"]);
-    assert!(all.code == Some(1) && all.stdout.ends_with("\n25 failed.\n"), "{all}");
+    assert!(all.code == Some(1) && all.stdout.ends_with("\n25 Failed.\n"), "{all}");
     let waited = on(&objects, &["wait", "c24"]);
     assert_eq!(waited.code, Some(1), "{waited}");
 }
@@ -153,7 +153,7 @@ fn the_error_of_a_skipped_group_is_repeated_if_it_is_named() {
     let wrong = rollup("a").replace("v1alpha1", "v2") + &gizmo("a", "True", "");
     for arguments in [&["status", "rollup/all"][..], &["explain", "rollup/all"], &["wait", "all"]] {
         let run = among(&[("all.yaml", &wrong)], arguments);
-        let why = "unknown version bellwether.dev/v2 of Rollup; use bellwether.dev/v1alpha1";
+        let why = "all.yaml:1: Rollup: apiVersion: must be bellwether.dev/v1alpha1, not bellwether.dev/v2";
         assert!(run.stdout.is_empty() && run.stderr.contains(why), "{arguments:?}: {run}");
     }
 }

@@ -126,7 +126,7 @@ fn rollups_from_standard_input() {
         .to_owned()
         + &deployment("web", 2);
     let run = piped(&["status", "rollup/all"], &objects);
-    assert!(run.code == Some(1) && run.stdout.contains("  1  Deployment/default/web  ? Unknown"), "{run}");
+    assert!(run.code == Some(1) && run.stdout.contains("  1  Deployment/web -n default  ? Unknown"), "{run}");
 }
 
 #[test]
@@ -138,11 +138,14 @@ fn without_a_namespace_all_of_them_are_searched() {
     let two = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: one}}\n---\n{apiVersion: v1, kind: \
                ConfigMap, metadata: {name: a, namespace: two}}\n";
     let run = piped(&["whose", "cm/a"], two);
-    assert_eq!(run.stderr, "error: ConfigMap \"a\" is in namespaces one, two: choose one with -n\n");
+    assert_eq!(
+        run.stderr,
+        "error: ambiguous name \"a\": ConfigMap in namespaces one, two. Choose one with -n\n"
+    );
     let run = piped(&["whose", "cm/a", "-n", "two"], two);
     assert!(run.stdout.starts_with("ConfigMap/a in namespace two is not a member of "), "{run}");
     let run = piped(&["whose", "cm/b"], two);
-    assert_eq!((run.stderr.as_str(), run.code), ("error: ConfigMap/b not found in -\n", Some(2)));
+    assert_eq!((run.stderr.as_str(), run.code), ("error: ConfigMap/b not found in stdin\n", Some(2)));
 }
 
 /// Two dumps of an object: the newer one is used, whatever the order.
@@ -240,7 +243,7 @@ metadata:
 #[case::member_of_both(
     "cm/both",
     "ConfigMap/both belongs to Application.app.k8s.io blog/s\nConfigMap/both belongs to Application blog/s\n  not owned yet: \
-     no controller is running (start one with: bellwether controller)\n",
+     the controller has not set the owner reference\n  If no controller is running, start one: bellwether controller\n",
     0
 )]
 #[case::owned(
@@ -261,7 +264,7 @@ metadata:
 )]
 #[case::not_a_member(
     "clusterrole/unused",
-    "ClusterRole/unused is not a member of any Application in -, nor of any Rollup\n",
+    "ClusterRole/unused is not a member of any Application in stdin or of any Rollup\n",
     1
 )]
 fn whose_with_applications_of_two_apis(#[case] object: &str, #[case] expected: &str, #[case] code: i32) {
@@ -290,8 +293,8 @@ fn whose_cannot_tell_with_an_invalid_application() {
     assert_eq!(run.code, Some(2), "{run}");
     assert_eq!(
         run.stdout,
-        "cannot tell which group ConfigMap/a belongs to: not all groups can be read\n  annotation kubernetes.io/application \
-         names Application s: cannot be read\n"
+        "cannot determine the Application or Rollup of ConfigMap/a: cannot list all Applications and Rollups\n  annotation \
+         kubernetes.io/application names Application s, which cannot be read\n"
     );
 }
 

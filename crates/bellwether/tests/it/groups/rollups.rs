@@ -128,13 +128,30 @@ fn json_has_applications_and_rollups_apart() {
 #[case(80)]
 #[case(130)]
 fn lines_fit_on_a_screen(#[case] columns: u16) {
-    let is_narrow = |line: &str| line.chars().count() <= usize::from(columns);
+    // The path of a field is not broken.
+    let is_narrow =
+        |line: &str| line.chars().count() <= usize::from(columns) || !line.trim_start().contains(' ');
     let tree = on_a_terminal(operators(&["tree", "rollup/platform"]).env("NO_COLOR", "1"), columns).stdout;
     assert!(tree.lines().all(is_narrow), "{tree}");
     let one = on_a_terminal(operators(&["status", "rollup/platform"]).env("NO_COLOR", "1"), columns).stdout;
     let (_, causes) = one.split_once("\n\n").unwrap_or_default();
     let (causes, _) = causes.split_once("  Next:\n").unwrap_or((causes, ""));
     assert!(!causes.is_empty() && causes.lines().all(is_narrow), "{one}");
+}
+
+/// A name is copied. Messages are cut instead.
+#[rstest]
+#[case::table(&["status", "rollup/platform", "--all"], &["disks      DiskPool/pool ", "guests     Hypervisor/hypervisor "])]
+#[case::tree(
+    &["tree", "rollup/platform", "--all"],
+    &["─ Pod/disk-server-6b9f-q7w ", "─ DaemonSet/fabric-agent -n net-system "]
+)]
+#[case::selector(&["tree", "edge"], &["─ Hypervisor (selector site=edge) -n edge "])]
+fn names_are_not_cut(#[case] arguments: &[&str], #[case] names: &[&str]) {
+    let run = on_a_terminal(operators(arguments).env("NO_COLOR", "1"), 80);
+    for name in names {
+        assert!(run.stdout.contains(name), "{name}: {run}");
+    }
 }
 
 /// A Rollup with one component of a kind without a CRD.
@@ -218,6 +235,6 @@ fn an_invalid_rollup_is_an_error() {
         "{apiVersion: bellwether.dev/v1alpha1, kind: Rollup, metadata: {name: a}, spec: {components: 3}}",
         &["status"],
     );
-    let expected = "error: invalid Rollup a. Check it with: bellwether lint\n";
+    let expected = "error: invalid Rollup a. Check the manifest with: bellwether lint FILE\n";
     assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("", expected, Some(2)));
 }

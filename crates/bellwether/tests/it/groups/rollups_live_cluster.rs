@@ -103,16 +103,16 @@ spec:
     let place = &corner.namespace;
 
     let all = elsewhere.run(&["status"])?;
-    let why = format!("Gizmo/{place}/a: Reported: a cog is jammed");
-    ensure!(all.stdout.contains("rollup/platform  ✗ Failed") && all.stdout.contains(&why), "{all}");
+    let why = "Gizmo/a: Reported: a cog is jammed";
+    ensure!(all.stdout.contains("rollup/platform  ✗ Failed") && all.stdout.contains(why), "{all}");
     ensure!(all.code == Some(1), "{all}");
     let one = elsewhere.run(&["status", "platform"])?;
     ensure!(one.stdout.starts_with("Rollup platform: Failed for "), "{one}");
     ensure!(one.stdout.contains("Available=False, Degraded=True (Reported): "), "{one}");
-    ensure!(one.stdout.contains(&format!("  1  Deployment/{place}/gears  ")), "{one}");
+    ensure!(one.stdout.contains(&format!("  1  Deployment/gears -n {place}  ")), "{one}");
     ensure!(one.stdout.contains(&format!("blocks {why}")), "{one}");
     let tree = elsewhere.run(&["tree", "rollup/platform"])?;
-    ensure!(tree.stdout.contains(&format!("├─ Gizmo/{place}/a ")), "{tree}");
+    ensure!(tree.stdout.contains(&format!("├─ Gizmo/a -n {place} ")), "{tree}");
     ensure!(tree.stdout.contains("│  └─ Deployment/gears "), "{tree}");
     let whose = corner.run(&["whose", "deploy/gears"])?;
     let answer = "Deployment/gears belongs to Rollup platform (via Gizmo/a)\n";
@@ -125,7 +125,10 @@ spec:
     ensure!(above.stdout.starts_with("Rollup all: Failed for "), "{above}");
     ensure!(above.stdout.contains("  1  Rollup/platform  ✗ Failed"), "{above}");
     let fast = elsewhere.run(&["wait", "platform", "--fail-fast"])?;
-    ensure!(fast.code == Some(1) && fast.stdout.contains(&format!("\nfailed: {why}")), "{fast}");
+    ensure!(
+        fast.code == Some(1) && fast.stdout.contains(&format!("\nRollup platform: failed: {why}")),
+        "{fast}"
+    );
 
     let mut waits = elsewhere.start(&["wait", "platform", "--timeout", "2m"])?;
     let mut lines = BufReader::new(waits.stdout.take().context("a pipe")?).lines();
@@ -133,7 +136,7 @@ spec:
     let first = next()?;
     ensure!(first.contains("Rollup platform: Failed, 1/2 ready"), "{first}");
     let second = next()?;
-    ensure!(second.contains(&format!("Gizmo/{place}/a: Failed: Reported: a cog is jammed")), "{second}");
+    ensure!(second.contains("Gizmo/a: Failed: Reported: a cog is jammed"), "{second}");
     report(&corner, "gizmo/a", &status(true, true, true, "the cog is being oiled")).await?;
     let third = next()?;
     ensure!(third.contains("Rollup platform: InProgress, 1/2 ready"), "{third}");
@@ -141,7 +144,7 @@ spec:
     ensure!(fourth.contains("/a: InProgress: the cog is being oiled"), "{fourth}");
     report(&corner, "gizmo/a", &status(true, false, false, "")).await?;
     let rest = lines.collect::<Result<Vec<_>, _>>()?;
-    ensure!(rest.last().is_some_and(|last| last.starts_with("ready after ")), "{rest:?}");
+    ensure!(rest.last().is_some_and(|last| last.starts_with("Rollup platform: ready after ")), "{rest:?}");
     ensure!(waits.wait()?.code() == Some(0));
     let all = elsewhere.run(&["status"])?;
     ensure!(all.code == Some(0) && all.stdout.contains("rollup/platform  ✓ Ready"), "{all}");
@@ -208,14 +211,13 @@ async fn rbac_forbids_rollups() -> Result<()> {
         ensure!(quiet.code == Some(0) && quiet.stderr.is_empty(), "{arguments:?}: {quiet}");
         ensure!(!quiet.stdout.contains("rollup"), "{quiet}");
     }
-    let missing = "you cannot list rollups.bellwether.dev. Ask for that permission";
+    let missing = "user \"reader-of-a-shop\" cannot list rollups.bellwether.dev. Grant user reader-of-a-shop the verb list on \
+                   rollups.bellwether.dev";
     let asked = run(&["status", "rollup/platform"])?;
     ensure!(asked.code == Some(2) && asked.stderr == format!("error: {missing}\n"), "{asked}");
     let asked = run(&["wait", "platform"])?;
-    let expected = format!(
-        "error: no Application named \"platform\" in namespace {}; Rollups: {missing}\n",
-        corner.namespace
-    );
+    let expected =
+        format!("error: no Application named \"platform\" in namespace {}; {missing}\n", corner.namespace);
     ensure!(asked.code == Some(3) && asked.stderr == expected, "{asked}");
 
     // With rights for Rollups but not for their components, the Rollup is Unknown and its Applications are as
@@ -225,8 +227,8 @@ async fn rbac_forbids_rollups() -> Result<()> {
     let all = run(&["status"])?;
     ensure!(all.stdout.contains("rollup/platform  ? Unknown"), "{all}");
     ensure!(all.stdout.contains("✓ Ready"), "{all}");
-    let missing =
-        "note: you cannot list fabrics.acme.io\nnote: you cannot list gizmos.acme.io in all namespaces\n";
+    let missing = "note: user \"reader-of-a-shop\" cannot list fabrics.acme.io\nnote: user \"reader-of-a-shop\" cannot list \
+                   gizmos.acme.io in all namespaces\n";
     ensure!(all.code == Some(1) && all.stderr == missing, "{all}");
     Ok(())
 }

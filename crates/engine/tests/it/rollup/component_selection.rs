@@ -88,7 +88,7 @@ fn an_unmatched_selector_is_unknown() {
     );
     assert_eq!(
         world.of_umbrella("Resolved"),
-        "False NoObjectsSelected: spec.components[1]: no Net.ops.example matches tier=core"
+        "False NoObjectsSelected: spec.components[1]: no Net.ops.example matches selector tier=core"
     );
     assert_eq!(world.umbrella().component_count, Some(1));
     world.put(component("Net", Some("east"), "bridge", &conditions(HEALTHY)));

@@ -137,8 +137,8 @@ fn progressing_by_policy(#[case] components: &[[&str; 3]], #[case] progressing: 
 /// With `spec.upgradeable`, False wins, and a missing condition is fine.
 #[rstest]
 #[case::not_asked_for(false, &[Some("False")], "")]
-#[case::none_reports(true, &[None, None], "True AllAsExpected: No component objects to an upgrade")]
-#[case::all_agree(true, &[Some("True"), None], "True Said: No component objects to an upgrade")]
+#[case::none_reports(true, &[None, None], "True AllAsExpected: All components are upgradeable")]
+#[case::all_agree(true, &[Some("True"), None], "True Said: All components are upgradeable")]
 #[case::one_objects(true, &[Some("True"), Some("False")], "False Said: Virt/b: not now")]
 #[case::one_unknown(true, &[Some("True"), Some("Unknown")], "Unknown Said: Virt/b: not now")]
 fn upgradeable(#[case] enabled: bool, #[case] reported: &[Option<&str>], #[case] expected: &str) {

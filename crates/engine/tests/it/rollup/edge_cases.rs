@@ -187,5 +187,5 @@ fn a_duplicate_condition_without_a_message() {
     ];
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
     let message = world.umbrella().components[0].message.clone();
-    assert_eq!(message.as_deref(), Some("(2 Available conditions: the first counts)"));
+    assert_eq!(message.as_deref(), Some("(2 Available conditions, using the first)"));
 }

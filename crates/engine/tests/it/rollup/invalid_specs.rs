@@ -12,7 +12,7 @@ fn selector() -> Value {
 #[rstest]
 #[case::unknown_group(
     json!([virt_named("a"), {"group": "typo.example", "kind": "Virt", "namespace": "virt", "name": "a"}]),
-    "False NotServed: Virt.typo.example: kind not served by the cluster; check its group and kind, and that its CRD is installed",
+    "False NotServed: Virt.typo.example: kind not served by the cluster; check the group and kind, and that the CRD is installed",
     ["False", "Unknown", "Unknown"]
 )]
 #[case::named_twice(
@@ -35,7 +35,7 @@ fn selector() -> Value {
 )]
 #[case::itself(
     json!([virt_named("a"), {"group": "bellwether.dev", "kind": "Rollup", "name": "umbrella"}]),
-    "False ComponentCycle: spec.components[1]: is this Rollup itself: remove it",
+    "False ComponentCycle: spec.components[1]: a Rollup cannot be a component of itself: remove this entry",
     ["Unknown"; 3]
 )]
 #[case::no_namespace(
@@ -110,7 +110,7 @@ fn a_cycle_is_reported_and_resolved() {
     ]);
     assert_eq!(
         world.of_umbrella("Resolved"),
-        "False ComponentCycle: Rollup/middle: contains this Rollup: remove one from the components of the other"
+        "False ComponentCycle: Rollup/middle: component cycle: remove one of the two Rollups from the components of the other"
     );
     assert_eq!(
         world.of_umbrella("Available"),

@@ -22,7 +22,7 @@ fn all_components_are_healthy() {
     assert_eq!(world.of_umbrella("Available"), "True InstallSucceeded: All components are available");
     assert_eq!(world.of_umbrella("Progressing"), "False UpgradeInProgress: No component is progressing");
     assert_eq!(world.of_umbrella("Degraded"), "False HealFailed: No component is degraded");
-    assert_eq!(world.of_umbrella("Resolved"), "True AllKindsResolved: All kinds are readable");
+    assert_eq!(world.of_umbrella("Resolved"), "True AllKindsResolved: All kinds resolved");
     let status = world.umbrella();
     assert_eq!((status.health, status.component_count), (Some(RollupHealth::Healthy), Some(2)));
     assert_eq!(status.observed_generation, Some(1));
@@ -146,7 +146,7 @@ fn of_duplicate_conditions_the_first_counts() {
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
     assert_eq!(world.triple(), HEALTHY);
     let message = world.umbrella().components[0].message.clone();
-    assert_eq!(message.as_deref(), Some("works (2 Available conditions: the first counts)"));
+    assert_eq!(message.as_deref(), Some("works (2 Available conditions, using the first)"));
 }
 
 #[test]

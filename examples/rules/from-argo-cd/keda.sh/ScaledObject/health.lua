@@ -1,4 +1,4 @@
--- What KEDA says of itself is in four conditions: Paused, Fallback, Ready and, before those, Running.
+-- KEDA reports its health in the conditions Paused, Fallback and Ready. Before it sets those, Running has the message.
 local function find(kind)
   if obj.status ~= nil and obj.status.conditions ~= nil then
     for _, condition in ipairs(obj.status.conditions) do
@@ -10,18 +10,18 @@ local function find(kind)
   return { status = "Unknown" }
 end
 
-local function say(status, condition)
+local function health(status, condition)
   return { status = status, message = condition.message or "" }
 end
 
 local ready = find("Ready")
 if find("Paused").status == "True" then
-  return say("Suspended", find("Paused"))
+  return health("Suspended", find("Paused"))
 elseif find("Fallback").status == "True" then
-  return say("Degraded", find("Fallback"))
+  return health("Degraded", find("Fallback"))
 elseif ready.status == "True" then
-  return say("Healthy", ready)
+  return health("Healthy", ready)
 elseif ready.message ~= nil then
-  return say("Degraded", ready)
+  return health("Degraded", ready)
 end
-return say("Progressing", find("Running"))
+return health("Progressing", find("Running"))

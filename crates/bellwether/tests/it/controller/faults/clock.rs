@@ -1,7 +1,8 @@
-//! Clocks that jump.
+//! Clock jumps: forward, back, and a fast clock.
 //!
-//! The controller is given a clock of its own by libfaketime, whose file the variable BELLWETHER_FAKETIME names.
-//! `cargo xtask test` and `cargo xtask faults` set it, and fetch the file where there is a Debian to fetch it from.
+//! libfaketime gives the controller a clock of its own. The variable BELLWETHER_FAKETIME has the path of the
+//! library. `cargo xtask test` and `cargo xtask faults` set it; they download the Debian package if the
+//! library is not installed.
 
 use std::{
     collections::BTreeSet,
@@ -19,17 +20,17 @@ use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
 use super::{
-    MEMBERS, SHOP, Stage, TIMEOUT,
-    land::{APPLICATIONS, PODS, What},
-    recovered, servers,
-    witness::Witness,
-    work::health_check,
+    MEMBERS, SHOP, Stage, TIMEOUT, dead_api_servers,
+    namespace_actions::{APPLICATIONS, PODS, What},
+    observer::Observer,
+    recovered,
+    write_kinds::health_check,
 };
 use crate::controller::{Controller, text};
 
 const LEASES: What = What { root: "/apis/coordination.k8s.io/v1", plural: "leases" };
 
-/// A clock that can be set.
+/// The clock of a controller, which libfaketime reads from a file.
 struct Clock {
     file: NamedTempFile,
     library: PathBuf,
@@ -44,16 +45,16 @@ impl Clock {
         Ok(clock)
     }
 
-    /// From now on it goes wrong by this much.
+    /// Sets the offset and the speed in libfaketime's format, such as `-1d` or `+0 x30`.
     fn set(&self, by: &str) -> Result<()> {
-        // Whoever reads it must not find it empty.
+        // A rename, because libfaketime must never read an empty file.
         let next = self.file.path().with_extension("next");
         fs::write(&next, by)?;
         Ok(fs::rename(next, self.file.path())?)
     }
 
-    /// The environment of a program that goes by it. Only the time of day jumps; what measures how long something takes does
-    /// not, unless the clock is to be fast.
+    /// The environment of a program with this clock. Only the wall clock changes, unless `fast`: then the
+    /// monotonic clock changes too.
     fn environment(&self, fast: bool) -> Vec<(&'static str, String)> {
         let path = |path: &Path| path.display().to_string();
         let mut environment = vec![
@@ -83,8 +84,8 @@ impl Stage<'_> {
     }
 }
 
-/// The clock jumps by a day while it leads and works: it leads on, what happens is written at once, and nothing is written
-/// because of the clock.
+/// The clock of the leader jumps by a day: it stays leader, writes changes at once, and writes nothing
+/// because of the jump.
 #[rstest]
 #[case::forward("clock a day forward", "+1d")]
 #[case::back("clock a day back", "-1d")]
@@ -112,7 +113,7 @@ async fn the_clock_jumps(#[case] name: &str, #[case] by: &str) -> Result<()> {
     stage.land.is_ready("web", false).await?;
     stage.recovers(&format!("{name}, and to where it was"), since, (2, 1)).await?;
 
-    // It is still the one who had it before.
+    // The Lease still has the same holder.
     let is_near =
         async || Ok(renewed().await?.duration_since(Timestamp::now()).abs() < SignedDuration::from_hours(1));
     eventually(TIMEOUT, "the Lease is renewed in our time", is_near).await?;
@@ -123,7 +124,7 @@ async fn the_clock_jumps(#[case] name: &str, #[case] by: &str) -> Result<()> {
     stage.ends_well(controller, 8).await
 }
 
-/// A health-check Pod that was to be made again in ten seconds is not made a day later because the clock was put back.
+/// A health-check Pod that is due in 10 s is not created a day later because the clock went back.
 #[tokio::test]
 #[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn the_clock_is_put_back_while_a_pod_is_due() -> Result<()> {
@@ -133,15 +134,15 @@ async fn the_clock_is_put_back_while_a_pod_is_due() -> Result<()> {
     stage.land.patch(APPLICATIONS, SHOP, json!({ "spec": { "healthCheck": health_check() } })).await?;
     let controller = stage.controller_with(&clock, false, &["--leader-elect=false"]).await?;
     let pod = async |before: usize| {
-        let another = |witness: &Witness| {
-            let seen = witness.seen(PODS.plural);
+        let another = |observer: &Observer| {
+            let seen = observer.seen(PODS.plural);
             let uids: BTreeSet<_> = seen.iter().map(|seen| &seen.uid).collect();
             let last = seen.last().filter(|seen| !seen.gone && uids.len() > before)?;
             Some((last.name.clone(), last.at))
         };
-        stage.witness.until("there is another Pod", another).await
+        stage.observer.until("there is another Pod", another).await
     };
-    // The first that goes is replaced at once, the next in ten seconds.
+    // The controller replaces the first deleted Pod at once, and the next one after 10 s.
     for before in 0..2 {
         let (name, _) = pod(before).await?;
         stage.fence().await?;
@@ -156,10 +157,10 @@ async fn the_clock_is_put_back_while_a_pod_is_due() -> Result<()> {
     stage.ends_well(controller, 20).await
 }
 
-/// How fast a fast clock is.
+/// The speed of a fast clock.
 const TIMES: u32 = 30;
 
-/// A watch that falls silent for good is noticed by itself. That takes minutes, and so the clock is fast here.
+/// The idle timeout of the reflector detects a half-open watch. It takes minutes, so the clock is fast here.
 #[tokio::test]
 #[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn silence_is_noticed() -> Result<()> {
@@ -172,7 +173,7 @@ async fn silence_is_noticed() -> Result<()> {
     stage.says(SHOP, (2, 1)).await?;
     fault.struck(1).await;
     stage.land.is_ready("db", true).await?;
-    // Not before: to log in takes more than a fraction of a second on a busy machine.
+    // Not before: a fast clock shortens the connect timeout too much for a loaded machine.
     clock.set(&format!("+0 x{TIMES}"))?;
     let since = Instant::now();
     let at = stage.says(SHOP, (2, 2)).await?;
@@ -181,28 +182,28 @@ async fn silence_is_noticed() -> Result<()> {
     stage.ends_well(controller, 40).await
 }
 
-/// Once the API server has been gone for minutes, what was heard from it is no reason to call anything well any more: a probe
-/// says so, and takes it back as soon as it is heard from again.
+/// After minutes without the API server, the data of the controller is stale and the probe responds 503. It
+/// recovers as soon as the API server responds.
 #[tokio::test]
 #[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn a_probe_does_not_believe_in_what_was_heard_long_ago() -> Result<()> {
-    let cluster = servers::cluster("clock-probe").await?;
+    let cluster = dead_api_servers::cluster("clock-probe").await?;
     let stage = Stage::on(&cluster, "clock-probe").await?;
     let clock = Clock::new()?;
     stage.shop().await?;
     stage.land.is_ready("db", true).await?;
-    // Both clocks go on: time passes. A clock on the wall alone that is set is not silence.
+    // The monotonic clock jumps too, because time must pass: a jump of the wall clock alone is not silence.
     let controller = stage.controller_with(&clock, true, &["--leader-elect=false"]).await?;
     stage.says(SHOP, (2, 2)).await?;
     let path = format!("/readyz/applications/{}/{SHOP}", stage.land.namespace);
     controller.probed(&path, 200, |_| true).await?;
 
     cluster.kill_part(Part::ApiServer)?;
-    // For a moment nobody has missed anything.
+    // Right after the kill, the data is not stale.
     assert_eq!(controller.probe(&path).await?.0, 200);
     clock.set("+4m")?;
     let unheard = |said: &Value| {
-        text(&said["message"]).starts_with("the API server has not responded since ")
+        text(&said["message"]).starts_with("no response from the API server since ")
             && said["healthy"] == false
     };
     controller.probed(&path, 503, unheard).await?;
@@ -211,7 +212,7 @@ async fn a_probe_does_not_believe_in_what_was_heard_long_ago() -> Result<()> {
     stage.ends_well(controller, 30).await
 }
 
-/// A clock that is set forward says nothing of when the API server was heard from.
+/// A jump of the wall clock does not make the data stale.
 #[tokio::test]
 #[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn a_probe_does_not_take_a_clock_that_was_set_for_silence() -> Result<()> {

@@ -1,4 +1,4 @@
-//! Connections that break: in the middle of a line, without a sound, or because too much time has passed.
+//! Broken connections: a watch cut within a line, half-open connections, and 410 Gone.
 
 use std::time::Instant;
 
@@ -7,9 +7,9 @@ use bellwether_testkit::{Fault, Requests, StatusCode, Verb};
 use rstest::rstest;
 use serde_json::json;
 
-use super::{MEMBERS, OWN, SHOP, STATUS, Stage, land::APPLICATIONS, recovered};
+use super::{MEMBERS, OWN, SHOP, STATUS, Stage, namespace_actions::APPLICATIONS, recovered};
 
-/// The line that was torn is told again, and nothing is listed for it.
+/// The next watch repeats the truncated event, without a relist.
 #[tokio::test]
 async fn a_watch_is_closed_within_a_line() -> Result<()> {
     let stage = Stage::set("torn").await?;
@@ -26,7 +26,7 @@ async fn a_watch_is_closed_within_a_line() -> Result<()> {
     stage.ends_well(controller, 6).await
 }
 
-/// The same where our own objects are watched: of a new Application, half a line is heard.
+/// The same for the watch of Applications, within the event of a new Application.
 #[tokio::test]
 async fn the_watch_of_applications_is_closed_within_a_line() -> Result<()> {
     let stage = Stage::set("torn-own").await?;
@@ -45,8 +45,8 @@ async fn the_watch_of_applications_is_closed_within_a_line() -> Result<()> {
     stage.ends_well(controller, 7).await
 }
 
-/// A watch that falls silent while its connection stays open. What happens meanwhile is heard when the connection ends;
-/// that silence itself is noticed, after minutes, is told elsewhere.
+/// A half-open watch: the controller sees the change when the connection ends. `clock::silence_is_noticed`
+/// tests the idle timeout.
 #[tokio::test]
 async fn a_watch_falls_silent() -> Result<()> {
     let stage = Stage::set("silent-watch").await?;
@@ -64,7 +64,8 @@ async fn a_watch_falls_silent() -> Result<()> {
     stage.ends_well(controller, 6).await
 }
 
-/// A list that is never answered is asked for again after a minute; nothing is said before it is there.
+/// The reflector repeats a list without a response after a minute. The controller writes no status before
+/// that.
 pub(super) async fn a_list_falls_silent() -> Result<()> {
     let stage = Stage::set("silent-list").await?;
     stage.shop().await?;
@@ -74,13 +75,13 @@ pub(super) async fn a_list_falls_silent() -> Result<()> {
     let controller = stage.launch(&["--leader-elect=false"])?;
     fault.struck(1).await;
     let since = Instant::now();
-    assert!(stage.witness.statuses(SHOP).is_empty());
+    assert!(stage.observer.statuses(SHOP).is_empty());
     stage.recovers("half-open list", since, (2, 2)).await?;
-    assert_eq!(stage.witness.statuses(SHOP).len(), 1);
+    assert_eq!(stage.observer.statuses(SHOP).len(), 1);
     stage.ends_well(controller, 5).await
 }
 
-/// A write that never arrives is made again.
+/// The controller retries a write that never arrives.
 pub(super) async fn a_write_falls_silent() -> Result<()> {
     let stage = Stage::set("silent-write").await?;
     let controller = stage.looked_after_shop().await?;
@@ -93,7 +94,7 @@ pub(super) async fn a_write_falls_silent() -> Result<()> {
     stage.ends_well(controller, 6).await
 }
 
-/// What happened while nobody listened, and was forgotten by the API server, is found by listing.
+/// After 410 Gone, a relist finds the changes that the watch has missed.
 #[rstest]
 #[case::while_it_watches("410 Gone in a watch", Fault::ErrorEvent(StatusCode::GONE))]
 #[case::at_once("410 Gone as the answer", Fault::Answer { status: StatusCode::GONE, retry_after: None })]
@@ -117,7 +118,7 @@ async fn a_version_has_expired(#[case] name: &str, #[case] gone: Fault) -> Resul
     stage.ends_well(controller, 8).await
 }
 
-/// The same for Applications: one that came and one that went meanwhile.
+/// The same for Applications: one was created and one deleted in between.
 #[tokio::test]
 async fn a_version_of_applications_has_expired() -> Result<()> {
     let stage = Stage::set("gone-own").await?;

@@ -1,4 +1,4 @@
-//! A controller is killed just before a write reaches the API server, or just after it was made and before it knows.
+//! Crashes: kill -9 just before a write reaches the API server, or after the write and before its response.
 
 use std::time::Instant;
 
@@ -7,19 +7,18 @@ use bellwether_testkit::Fault;
 use futures::future::try_join_all;
 use rstest::rstest;
 
-use super::{Stage, recovered, work::Work};
+use super::{Stage, recovered, write_kinds::Work};
 
-/// When it is killed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
-    /// The write has left the process, and will never arrive.
+    /// The request has left the process and never arrives.
     Before,
-    /// The write is made, and the answer is on its way.
+    /// The API server has made the write, and the controller has no response yet.
     After,
 }
 
-/// Another one takes over, and all is done once. Each kind of write has a controller of its own, all of them at a time: some
-/// wait for a Lease to run out.
+/// The next controller completes the work, and does nothing twice. Each kind of write has a controller of its
+/// own, all in parallel, because some wait for a Lease to expire.
 #[rstest]
 #[case::before(When::Before)]
 #[case::after(When::After)]

@@ -1,4 +1,4 @@
-//! Kinds that go and come again, and rights that are taken away and given back.
+//! CRDs deleted and recreated, and RBAC permissions revoked and granted again (403).
 
 use std::time::Instant;
 
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::{
     super::{Controller, condition, text, widgets},
     SHOP, Stage, TIMEOUT,
-    land::{DEPLOYMENTS, What},
+    namespace_actions::{DEPLOYMENTS, What},
+    observer::Observer,
     recovered,
-    witness::Witness,
 };
 
 const GROUP: &str = "removed.example.com";
@@ -21,13 +21,13 @@ const RESOURCE: &str = "widgets.removed.example.com";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 impl Stage<'_> {
-    /// Waits until the status of the shop is so, and says since when.
+    /// Waits until the latest status of the shop satisfies `is_so`, and returns when it appeared.
     async fn shows(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Instant> {
-        let is_so = |witness: &Witness| {
-            let statuses = witness.statuses(SHOP);
+        let is_so = |observer: &Observer| {
+            let statuses = observer.statuses(SHOP);
             statuses.last().filter(|seen| is_so(&seen.object["status"])).map(|seen| seen.at)
         };
-        self.witness.until(what, is_so).await
+        self.observer.until(what, is_so).await
     }
 
     async fn define(&self) -> Result<()> {
@@ -38,7 +38,7 @@ impl Stage<'_> {
         eventually(TIMEOUT, "Widgets are served", is_served).await
     }
 
-    /// A Widget that is ready, as soon as the API server takes it.
+    /// Creates a Widget that is Ready. Retries until the API server serves the new CRD.
     async fn widget(&self, name: &str) -> Result<()> {
         let object = json!({
             "apiVersion": format!("{GROUP}/v1"), "kind": "Widget",
@@ -51,8 +51,8 @@ impl Stage<'_> {
     }
 }
 
-/// A kind goes with all its objects and comes again while the controller hears nothing: of the objects, none is left, and
-/// the ones that are made then are found.
+/// A CRD is deleted with all its objects and recreated, while the proxy holds the watch events. The
+/// controller drops the old objects and finds the new ones.
 #[tokio::test]
 async fn a_kind_is_removed_and_added_again() -> Result<()> {
     let stage = Stage::set("removed").await?;
@@ -81,7 +81,7 @@ async fn a_kind_is_removed_and_added_again() -> Result<()> {
     let at = stage.shows("one is ready", ready(1)).await?;
     recovered("kind removed and added again", since, at)?;
 
-    // And it goes while everybody listens.
+    // The same while the watches work.
     let since = Instant::now();
     stage.land.ask(Method::DELETE, &path, &json!({})).await?;
     let not_served = |status: &Value| condition(status, "Resolved")["reason"] == "NotServed";
@@ -92,7 +92,7 @@ async fn a_kind_is_removed_and_added_again() -> Result<()> {
     stage.widget("four").await?;
     let at = stage.shows("one is ready again", ready(1)).await?;
     recovered("kind added again", since, at)?;
-    for seen in stage.witness.statuses(SHOP) {
+    for seen in stage.observer.statuses(SHOP) {
         let status = &seen.object["status"];
         let is_true = condition(status, "Ready")["status"] == "True";
         assert!(!is_true || status["objectCounts"]["total"] != 0, "{status:#}");
@@ -100,8 +100,8 @@ async fn a_kind_is_removed_and_added_again() -> Result<()> {
     stage.ends_well(controller, 20).await
 }
 
-/// Without rights for one kind, that kind alone is not known, the rule that is missing is named, and what was known of its
-/// objects is not called ready any more. Given back, all is as before.
+/// A 403 for one kind affects only that kind: the condition names the missing permission, and objects of that
+/// kind become Unknown. After the grant, the Application recovers.
 #[tokio::test]
 async fn rights_are_taken_away_and_given_back() -> Result<()> {
     let stage = Stage::set("rights").await?;
@@ -124,7 +124,7 @@ async fn rights_are_taken_away_and_given_back() -> Result<()> {
 
     grant.revoke().await?;
     let forbidden = |status: &Value| condition(status, "Resolved")["reason"] == "Forbidden";
-    // An API server looks at rights when a watch begins. Its own news of them may be a moment late.
+    // The API server checks RBAC when a watch starts, and its own cache of RBAC may lag.
     let client = user.client().await?;
     let is_refused = async || {
         let list = Request::get(stage.land.path(DEPLOYMENTS, None)).body(Vec::new())?;
@@ -135,7 +135,7 @@ async fn rights_are_taken_away_and_given_back() -> Result<()> {
     let since = Instant::now();
     let at = stage.shows("that the right is gone", forbidden).await?;
     recovered("rights for one kind taken away", since, at)?;
-    let statuses = stage.witness.statuses(SHOP);
+    let statuses = stage.observer.statuses(SHOP);
     let status = statuses.last().map(|seen| seen.object["status"].clone()).unwrap_or_default();
     let message = text(&condition(&status, "Resolved")["message"]);
     assert_eq!(message, "Deployment.apps: forbidden; grant get, list and watch on deployments.apps");
@@ -145,7 +145,7 @@ async fn rights_are_taken_away_and_given_back() -> Result<()> {
         (&json!(2), &json!(2))
     );
 
-    // What happens meanwhile is known as soon as it may be.
+    // The controller sees this change after the grant.
     stage.land.is_ready("db", true).await?;
     let grant = stage.cluster.grant(&user, None, members()).await?;
     let since = Instant::now();

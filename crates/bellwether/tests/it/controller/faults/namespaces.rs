@@ -1,4 +1,4 @@
-//! A namespace that goes, with all that is in it.
+//! Namespace deletion: an Application, its members and its health-check Pod in a terminating namespace.
 
 use std::time::Instant;
 
@@ -9,16 +9,15 @@ use serde_json::{Value, json};
 
 use super::{
     SHOP, Stage, TIMEOUT, in_lines,
-    land::{APPLICATIONS, DEPLOYMENTS, PODS},
+    namespace_actions::{APPLICATIONS, DEPLOYMENTS, PODS},
+    observer::Observer,
     recovered,
-    witness::Witness,
-    work::health_check,
+    write_kinds::health_check,
 };
 use crate::controller::Controller;
 
-/// An Application, its members and the Pod of its health check are in a namespace that is deleted. The Application stays for
-/// longer than the others, as if somebody still needed it. Nothing is made again, hardly anything is tried, and other
-/// namespaces are looked after as ever.
+/// A finalizer keeps the Application longer than the other objects. The controller recreates nothing, hardly
+/// retries, and handles other namespaces as before.
 #[tokio::test]
 async fn a_namespace_goes() -> Result<()> {
     let cluster = Cluster::builder().name("doomed").controllers().start().await?;
@@ -33,14 +32,14 @@ async fn a_namespace_goes() -> Result<()> {
     for name in ["web", "db"] {
         doomed.land.deployment(name, SHOP).await?;
     }
-    let is_whole = |witness: &Witness| {
-        let statuses = witness.statuses(SHOP);
+    let is_whole = |observer: &Observer| {
+        let statuses = observer.statuses(SHOP);
         let counts = statuses.last()?.object["status"]["objectCounts"]["total"].as_u64()?;
         let checks =
-            witness.present(PODS.plural).into_keys().filter(|name| name.starts_with("shop-")).count();
+            observer.present(PODS.plural).into_keys().filter(|name| name.starts_with("shop-")).count();
         (counts == 2 && checks == 1).then_some(())
     };
-    doomed.witness.until("all is there", is_whole).await?;
+    doomed.observer.until("all is there", is_whole).await?;
     for name in ["web", "db"] {
         doomed.is_owned(name).await?;
     }
@@ -50,13 +49,13 @@ async fn a_namespace_goes() -> Result<()> {
     let namespace = format!("/api/v1/namespaces/{}", doomed.land.namespace);
     doomed.land.ask(Method::DELETE, &namespace, &json!({})).await?;
     let since = Instant::now();
-    let is_empty = |witness: &Witness| {
-        let is_left = |what: &str| !witness.present(what).is_empty();
-        let application = witness.present(APPLICATIONS.plural).remove(SHOP)?;
+    let is_empty = |observer: &Observer| {
+        let is_left = |what: &str| !observer.present(what).is_empty();
+        let application = observer.present(APPLICATIONS.plural).remove(SHOP)?;
         let is_going = !application.object["metadata"]["deletionTimestamp"].is_null();
         (is_going && !is_left(PODS.plural) && !is_left(DEPLOYMENTS.plural)).then(Instant::now)
     };
-    let at = doomed.witness.until("all but the Application is gone", is_empty).await?;
+    let at = doomed.observer.until("all but the Application is gone", is_empty).await?;
     recovered("namespace terminating, until all but a held Application is gone", since, at)?;
     let writes = || {
         let mut requests = doomed.writes();
@@ -69,7 +68,7 @@ async fn a_namespace_goes() -> Result<()> {
     other.slow_fence().await?;
     let more = writes().split_off(before.len());
     ensure!(more.is_empty(), "it writes on: {}", in_lines(&more));
-    assert!(doomed.witness.present(PODS.plural).is_empty());
+    assert!(doomed.observer.present(PODS.plural).is_empty());
 
     let released = json!({ "metadata": { "finalizers": null } });
     doomed.land.patch(APPLICATIONS, SHOP, released).await?;
@@ -78,7 +77,7 @@ async fn a_namespace_goes() -> Result<()> {
     other.slow_fence().await?;
     assert_eq!(writes().len(), before.len(), "{}", in_lines(&writes()));
     controller.program.kill();
-    doomed.witness.catches_up(&doomed.land).await?;
-    doomed.witness.nothing_wrong()?;
+    doomed.observer.catches_up(&doomed.land).await?;
+    doomed.observer.nothing_wrong()?;
     other.fresh_look().await
 }

@@ -1,4 +1,6 @@
-//! What goes wrong around the status of a HealthRule. Every controller of a cluster writes it, so these are alone in theirs.
+//! Faults around the status of a HealthRule: kill -9 and lost responses.
+//!
+//! Every controller of a cluster writes this status, so the test has a cluster of its own.
 
 use std::time::Instant;
 
@@ -7,13 +9,13 @@ use bellwether_testkit::{Fault, Requests, Verb, eventually};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Stage, TIMEOUT, recovered, servers::cluster};
+use super::{Stage, TIMEOUT, dead_api_servers::cluster, recovered};
 use crate::controller::condition;
 
 const RULES: &str = "/apis/bellwether.dev/v1alpha1/healthrules";
 const STATUS: &str = "healthrules.bellwether.dev/status";
 
-/// Whoever writes it is killed before or after, or the answer is lost: it is written once all the same.
+/// After kill -9 before or after the write, or a lost response, the status is written once.
 #[tokio::test]
 async fn a_rule_is_told_once_that_it_is_in_force() -> Result<()> {
     let cluster = cluster("rules").await?;
@@ -54,7 +56,7 @@ async fn a_rule_is_told_once_that_it_is_in_force() -> Result<()> {
     Ok(())
 }
 
-/// A rule for a kind that nobody serves.
+/// A rule for a kind that the API server does not serve.
 fn health_rule(name: &str) -> Value {
     json!({
         "apiVersion": "bellwether.dev/v1alpha1",

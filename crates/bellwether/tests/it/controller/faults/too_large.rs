@@ -1,4 +1,4 @@
-//! Statuses that are too large for the store, and those that would be if nobody had set a bound.
+//! Statuses near etcd's size limit: thousands of members, and an Application that other writers have filled.
 
 use std::time::Instant;
 
@@ -9,28 +9,27 @@ use serde_json::{Value, json};
 
 use super::{
     SHOP, Stage, TIMEOUT,
-    land::{APPLICATIONS, DEPLOYMENTS, Land},
+    namespace_actions::{APPLICATIONS, DEPLOYMENTS, Land},
+    observer::{Observer, Seen},
     recovered,
-    witness::{Seen, Witness},
 };
 use crate::controller::condition;
 
-/// The longest name that an object may have.
+/// A name of the maximum length.
 fn long(word: &str, number: u64) -> String {
     let end = format!("-{word}-{number}");
     format!("{}{end}", "n".repeat(253 - end.len()))
 }
 
-/// So many members, of which so many have failed.
 const MEMBERS: u64 = 2000;
 const FAILED: u64 = 200;
 
-/// So many components with the longest names can be written into an Application before the API server tires of checking them.
+/// More components with names of this length exceed the CEL cost limit of the CRD's validation rules.
 const COMPONENTS: u64 = 64;
 
-/// Thousands of members with the longest names, hundreds of them failed with long messages, and as many names of missing
-/// components and dependencies as an Application can have: all of them are counted, the worst are listed, and the whole is
-/// small enough for any store.
+/// Thousands of members with the longest names, hundreds of them failed with long messages, and as many
+/// missing components and dependencies as an Application can have: the status counts all of them, lists the
+/// worst, and stays small enough for etcd.
 #[tokio::test]
 async fn thousands_of_long_names() -> Result<()> {
     let stage = Stage::set("many").await?;
@@ -61,8 +60,8 @@ async fn thousands_of_long_names() -> Result<()> {
         ["total", "failed", "missing"].map(|state| counts[state].as_u64().unwrap_or_default())
     };
     let is_whole = |seen: &Seen| counts(seen) == [MEMBERS + COMPONENTS, FAILED, COMPONENTS];
-    let last = |witness: &Witness| witness.statuses(SHOP).pop();
-    let seen = stage.witness.until("all are counted", |witness| last(witness).filter(is_whole)).await?;
+    let last = |observer: &Observer| observer.statuses(SHOP).pop();
+    let seen = stage.observer.until("all are counted", |observer| last(observer).filter(is_whole)).await?;
     recovered("2,000 members with the longest names, from the start", since, seen.at)?;
     let status = &seen.object["status"];
     assert!(status["objects"].as_array().is_some_and(|objects| (1..=100).contains(&objects.len())));
@@ -70,14 +69,15 @@ async fn thousands_of_long_names() -> Result<()> {
     assert!(message.contains("and ") && message.contains(" more"), "{message}");
     let size = status.to_string().len();
     assert!(size < 160 << 10, "{size} bytes");
-    assert_eq!(stage.witness.statuses(SHOP).len(), 1, "it is said once, when all is known");
-    // On a busy machine the API server may take longer over it than the controller waits for an answer.
+    assert_eq!(stage.observer.statuses(SHOP).len(), 1, "it is said once, when all is known");
+    // On a loaded machine, such a write may take longer than the request timeout, and the controller repeats
+    // it.
     let unanswered = stage.writes().iter().filter(|write| write.status.is_none()).count();
     stage.ends_well(controller, 4 + unanswered).await
 }
 
-/// Others have filled an Application up to what the store can hold. It is said in the log that no more fits, others are
-/// looked after meanwhile, and when there is room again it is used.
+/// Other writers have filled an Application up to etcd's size limit. The controller logs that its status is
+/// too large, handles other Applications meanwhile, and writes the status as soon as there is room.
 pub(super) async fn others_have_filled_it() -> Result<()> {
     let stage = Stage::set("full").await?;
     let land = &stage.land;
@@ -102,7 +102,7 @@ pub(super) async fn others_have_filled_it() -> Result<()> {
     stage.ends_well(controller, 12).await
 }
 
-/// Writes conditions of others into a status until nothing of ours fits.
+/// Writes conditions of another writer until those of the controller do not fit.
 async fn fill(land: &Land) -> Result<()> {
     let theirs = |number: usize, length: usize, letter: &str| {
         json!({
@@ -110,7 +110,8 @@ async fn fill(land: &Land) -> Result<()> {
             "lastTransitionTime": "2026-01-02T03:04:05Z",
         })
     };
-    // As many letters as the CRD allows, of three bytes each; then as many of one byte as the store takes, found by halves.
+    // Messages of the length that the CRD allows, with three bytes per character; then as many single bytes
+    // as etcd accepts, by bisection.
     let full: Vec<Value> = (0..15).map(|number| theirs(number, 32_768, "€")).collect();
     let (mut fits, mut exceeds) = (0, 5 * 32_768);
     while exceeds - fits > 64 {

@@ -1,4 +1,4 @@
-//! Writes whose answers are lost, and writes of others to the same objects at the same time.
+//! Lost responses, and 409 conflicts: other clients write to the same objects at the same time.
 
 use std::time::Instant;
 
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use super::{
     MEMBERS, OWN, SHOP, STATUS, Stage, TIMEOUT,
-    land::{APPLICATIONS, DEPLOYMENTS},
+    namespace_actions::{APPLICATIONS, DEPLOYMENTS},
+    observer::Observer,
     recovered,
-    witness::Witness,
-    work::{Work, has_told},
+    write_kinds::{Work, has_told},
 };
 use crate::controller::condition;
 
-/// It is done, and nobody knows: it is not done twice, and it is told once. Each kind of write has a controller of its own,
-/// all of them at a time.
+/// The API server makes the write and the response is lost: the controller does nothing twice, and records
+/// one Event. Each kind of write has a controller of its own, all in parallel.
 #[tokio::test]
 async fn answers_are_lost() -> Result<()> {
     let lost = |work| async move { is_lost(work).await.with_context(|| format!("the answer to {work}")) };
@@ -32,14 +32,15 @@ async fn is_lost(work: Work) -> Result<()> {
     let at = stage.is_done(work).await?;
     recovered(&format!("answer lost to {work}"), since, at)?;
     if matches!(work, Work::Status | Work::Event) {
-        let is_told = |witness: &Witness| has_told(witness, SHOP, "to True").then_some(());
-        stage.witness.until("the turn is told", is_told).await?;
+        let is_told = |observer: &Observer| has_told(observer, SHOP, "to True").then_some(());
+        stage.observer.until("the turn is told", is_told).await?;
     }
     stage.ends_well(struck.controller, 20).await?;
     stage.is_done_once(work)
 }
 
-/// Somebody else has written to the status, and the controller does not know it yet. Both have their say.
+/// Another client has written to the status, and the controller has not seen it: 409 conflict. Afterwards the
+/// status has the conditions of both.
 #[tokio::test]
 async fn somebody_else_writes_a_status() -> Result<()> {
     let stage = Stage::set("conflict").await?;
@@ -63,7 +64,8 @@ async fn somebody_else_writes_a_status() -> Result<()> {
     stage.ends_well(controller, 8).await
 }
 
-/// Others change the owners, the labels and the annotations of an object that is being taken over.
+/// Another client changes the owner references, labels and annotations of an object that the controller
+/// adopts.
 #[tokio::test]
 async fn somebody_else_writes_owners_and_labels() -> Result<()> {
     let stage = Stage::set("conflict-owners").await?;
@@ -95,10 +97,10 @@ async fn somebody_else_writes_owners_and_labels() -> Result<()> {
     stage.ends_well(controller, 8).await
 }
 
-/// So often is changed what the controller writes to.
+/// How often other clients change the objects that the controller writes to.
 const ROUNDS: usize = 25;
 
-/// Many changes of others to all that the controller writes to, while it writes: none of them is lost.
+/// Other clients change everything that the controller writes to, while it writes: no change is lost.
 #[tokio::test]
 async fn everybody_writes_at_once() -> Result<()> {
     let stage = Stage::set("conflicts").await?;
@@ -115,7 +117,7 @@ async fn everybody_writes_at_once() -> Result<()> {
     let turns = async {
         for number in 0..ROUNDS {
             land.is_ready("db", number % 2 == 0).await?;
-            // The owner comes and goes with the annotation.
+            // The owner reference comes and goes with the annotation.
             let owner = (number % 2 == 0).then_some(SHOP);
             let annotation = json!({ "metadata": { "annotations": { "kubernetes.io/application": owner } } });
             land.patch(DEPLOYMENTS, "web", annotation).await?;
@@ -136,7 +138,7 @@ async fn everybody_writes_at_once() -> Result<()> {
 }
 
 impl Stage<'_> {
-    /// Waits until a write of the controller was refused because somebody else was quicker.
+    /// Waits until a write of the controller fails with a 409 conflict.
     async fn meets_conflict(&self, resource: &str) -> Result<()> {
         let is_it = |call: &bellwether_testkit::Call| {
             call.verb == Verb::Patch && call.resource.as_ref().is_some_and(|it| it.to_string() == resource)

@@ -1,8 +1,9 @@
-//! Objects with the wrong types in every field.
+//! Wrong types in every field of an object.
 //!
-//! A right object is taken apart: for each of its fields, and for each of many values that do not belong there, there is one
-//! object with that value in that place. All of them are members of one Application. What they come to must be what
-//! `bellwether assess` says of each of them; and another Application, whose members are right, must not notice.
+//! For each field of a valid object, and for each of many values that do not belong there, the test creates
+//! one object with that value in that field. All of them are members of one Application. Its counts must
+//! equal the verdicts of `bellwether assess` on each of them. Another Application, whose members are valid,
+//! must stay Ready.
 
 use std::{collections::BTreeMap, fs, time::Instant};
 
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     SHOP, Stage, TIMEOUT,
-    land::{CLAIMS, DEPLOYMENTS, JOBS, Land, PODS, What},
+    namespace_actions::{CLAIMS, DEPLOYMENTS, JOBS, Land, PODS, What},
     recovered,
 };
 use crate::{controller::widgets, run};
@@ -22,8 +23,7 @@ use crate::{controller::widgets, run};
 const GROUP: &str = "wrong.example.com";
 const WIDGETS: What = What { root: "/apis/wrong.example.com/v1", plural: "widgets" };
 
-/// The kinds, with a right object of each. Only the API server stands between a wrong one and us, and only for Widgets it
-/// lets everything through.
+/// The kinds, with a valid object of each. The API server validates all of them except Widgets.
 fn kinds() -> Vec<(What, Value)> {
     let time = "2026-01-02T03:04:05Z";
     let condition = |kind: &str| {
@@ -78,7 +78,7 @@ fn kinds() -> Vec<(What, Value)> {
     vec![(WIDGETS, widget), (DEPLOYMENTS, deployment), (PODS, pod), (CLAIMS, claim), (JOBS, job)]
 }
 
-/// Values that belong nowhere, or at least not everywhere.
+/// Values that are wrong in all or in most fields.
 fn strange() -> Vec<Value> {
     let deep = (0..40).fold(json!({}), |inner, _| json!({ "in": [inner] }));
     vec![
@@ -98,7 +98,7 @@ fn strange() -> Vec<Value> {
     ]
 }
 
-/// The way to every place in a value.
+/// The JSON pointers of all fields of a value.
 fn places(value: &Value, way: &str) -> Vec<String> {
     let below: Vec<_> = match value {
         Value::Object(fields) => {
@@ -114,7 +114,7 @@ fn places(value: &Value, way: &str) -> Vec<String> {
     found
 }
 
-/// An object for every place and every value: what to create, and which status to write into it.
+/// One object for each field and each strange value.
 fn wrong(kind: &What, right: &Value) -> Vec<Value> {
     let is_custom = kind.plural == WIDGETS.plural;
     let places = places(right, "").into_iter();
@@ -133,7 +133,7 @@ fn wrong(kind: &What, right: &Value) -> Vec<Value> {
     all
 }
 
-/// Makes an object, status and all. Gives back whether the API server took the status.
+/// Creates an object with its status. Returns whether the API server accepted the status.
 async fn make(land: &Land, kind: What, mut object: Value) -> Result<bool> {
     let status = object["status"].take();
     if let Some(fields) = object.as_object_mut() {
@@ -145,7 +145,7 @@ async fn make(land: &Land, kind: What, mut object: Value) -> Result<bool> {
     Ok(land.ask(Method::PUT, &path, &made).await.is_ok())
 }
 
-/// How many objects are in each state, by the verdict on each.
+/// The number of objects in each state, by the verdict of `bellwether assess` on each.
 async fn judged(land: &Land) -> Result<BTreeMap<String, u64>> {
     let mut items = Vec::new();
     for (kind, right) in kinds() {
@@ -205,7 +205,7 @@ async fn every_field_is_wrong() -> Result<()> {
         taken.insert(kind.plural, (made.iter().filter(|taken| **taken).count(), made.len()));
     }
     let since = Instant::now();
-    // All that is done to Widgets is let through, and something of what is done to the others.
+    // The API server accepts all Widgets, and some objects of every other kind.
     assert!(
         taken.iter().all(|(kind, (taken, all))| *taken > 0 && (*kind != "widgets" || taken == all)),
         "{taken:?}"
@@ -214,18 +214,18 @@ async fn every_field_is_wrong() -> Result<()> {
     let expected = judged(land).await?;
     let is_so =
         |status: &Value| expected.iter().all(|(state, count)| status["objectCounts"][state] == *count);
-    let at = stage.witness.until("all are counted as they are judged", |witness| {
-        let statuses = witness.statuses(SHOP);
+    let at = stage.observer.until("all are counted as they are judged", |observer| {
+        let statuses = observer.statuses(SHOP);
         statuses.last().filter(|seen| is_so(&seen.object["status"])).map(|seen| seen.at)
     });
     let at = at.await.with_context(|| format!("{expected:?}, and not {:#}", last(&stage)))?;
     recovered("wrong types in every field", since, at)?;
     assert!(expected.len() >= 4, "they differ: {expected:?}");
-    assert_eq!(stage.witness.reasons("others"), ["ComponentsReady"]);
+    assert_eq!(stage.observer.reasons("others"), ["ComponentsReady"]);
     stage.ends_well(controller, 60).await
 }
 
 fn last(stage: &Stage<'_>) -> Value {
-    let statuses = stage.witness.statuses(SHOP);
+    let statuses = stage.observer.statuses(SHOP);
     statuses.last().map(|seen| seen.object["status"]["objectCounts"].clone()).unwrap_or_default()
 }

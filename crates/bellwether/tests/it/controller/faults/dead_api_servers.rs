@@ -1,4 +1,4 @@
-//! API servers and stores that die, and those that stand still.
+//! API server and etcd: killed, restarted, and frozen.
 
 use std::time::Instant;
 
@@ -13,7 +13,8 @@ pub(super) async fn cluster(name: &str) -> Result<Cluster> {
     Ok(cluster)
 }
 
-/// It dies right after a change that the controller may have heard of or not, and comes back with its data.
+/// The API server dies right after a change that the controller may or may not have seen, and returns with
+/// its data.
 #[tokio::test]
 async fn the_api_server_is_killed() -> Result<()> {
     let cluster = cluster("killed").await?;
@@ -46,7 +47,7 @@ async fn the_store_is_killed() -> Result<()> {
     stage.ends_well(controller, 30).await
 }
 
-/// Its connections stay open, and nothing answers on them or on new ones.
+/// The API server keeps its connections open, and responds neither on them nor on new ones.
 #[tokio::test]
 async fn the_api_server_stands_still() -> Result<()> {
     let cluster = cluster("frozen").await?;

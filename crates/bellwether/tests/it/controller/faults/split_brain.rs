@@ -1,4 +1,4 @@
-//! Two leaders for a moment.
+//! Split brain: two leaders for a moment, because the first one is paused within a write.
 
 use std::time::{Duration, Instant};
 
@@ -9,15 +9,15 @@ use futures::FutureExt as _;
 use super::{SHOP, STATUS, Stage, TIMEOUT, in_lines};
 use crate::controller::Controller;
 
-/// How long a write is on its way: longer than it takes another to lead.
+/// How long the proxy delays a write: longer than a failover takes.
 const SLOWLY: Duration = Duration::from_secs(30);
 
 async fn leads(controller: &Controller) -> Result<bool> {
     Ok(controller.metric("bellwether_leader").await? == 1)
 }
 
-/// The leader stands still in the middle of a write, for so long that another one leads. What it was about to write comes
-/// too late to do harm; and when it goes on, it knows that it does not lead any more, and writes nothing.
+/// The leader is paused within a write for so long that another one leads. Its late write fails with a 409
+/// conflict. After it resumes, it notices that it has lost the Lease, and writes nothing.
 pub(super) async fn the_leader_stands_still_and_goes_on() -> Result<()> {
     let stage = Stage::set("leaders").await?;
     stage.shop().await?;
@@ -44,7 +44,7 @@ pub(super) async fn the_leader_stands_still_and_goes_on() -> Result<()> {
     let answers: Vec<_> = requests.iter().filter(|asked| asked.struck).map(|asked| asked.status).collect();
     assert!(!was_overtaken || answers == [Some(StatusCode::CONFLICT)], "{answers:?}");
 
-    // It goes on, and sees all that happens.
+    // The first one resumes, and sees all changes.
     stage.proxy.forget();
     first.program.resume()?;
     let read = first.metric("bellwether_objects_decoded_total").await?;

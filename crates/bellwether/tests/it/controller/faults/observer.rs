@@ -1,4 +1,4 @@
-//! Somebody who looks at the cluster directly, from the beginning to the end, and forgets nothing.
+//! Watches the API server directly, and records every revision of the objects in a namespace.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,40 +16,38 @@ use tokio::{sync::watch, task::JoinSet, time::timeout};
 use super::{
     super::{condition, text},
     Land, TIMEOUT,
-    land::{APPLICATIONS, DEPLOYMENTS, EVENTS, PODS, What},
+    namespace_actions::{APPLICATIONS, DEPLOYMENTS, EVENTS, PODS, What},
 };
 
-/// A version of an object.
+/// One revision of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
-    /// What it is, as it stands in paths.
+    /// The plural of the resource.
     pub(super) what: &'static str,
     pub(super) name: String,
     pub(super) uid: String,
-    /// All objects of a cluster share one count of versions, and so stand in one order.
+    /// The resourceVersion. All objects of a cluster share one sequence, which orders them.
     pub(super) version: u64,
-    /// Whether this is how it went.
+    /// Whether this is the deletion.
     pub(super) gone: bool,
     pub(super) object: Value,
-    /// When it was seen.
     pub(super) at: Instant,
 }
 
-/// What an Application says, or should say, in numbers: how many objects there are, and how many of them are ready.
+/// The total number of objects and the number of ready ones, in the status of an Application.
 pub(super) type Counts = (u64, u64);
 
-/// What is looked at.
 const WHAT: [What; 4] = [APPLICATIONS, DEPLOYMENTS, PODS, EVENTS];
 
-/// Every version of the Applications, Deployments, Pods and Events of a namespace.
-pub(super) struct Witness {
+/// All revisions of the Applications, Deployments, Pods and Events of a namespace.
+pub(super) struct Observer {
     seen: Arc<Mutex<Vec<Seen>>>,
     news: watch::Receiver<usize>,
     _watches: JoinSet<()>,
 }
 
-impl Witness {
-    /// Looks from now on.
+impl Observer {
+    /// Observes from now on.
     pub(super) async fn of(land: &Land) -> Result<Self> {
         let (seen, (tell, news)) = (Arc::<Mutex<Vec<Seen>>>::default(), watch::channel(0));
         let mut watches = JoinSet::new();
@@ -67,7 +65,7 @@ impl Witness {
             };
             watches.spawn(async move {
                 loop {
-                    // Whoever is away comes back; what has happened meanwhile is asked for then.
+                    // After an error, the next watch starts at the last recorded resourceVersion.
                     let _ = view.watch().await;
                     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
                 }
@@ -76,14 +74,14 @@ impl Witness {
         Ok(Self { seen, news, _watches: watches })
     }
 
-    /// All that was seen of such objects, in the order in which it happened.
+    /// All revisions of a resource, ordered by resourceVersion.
     pub(super) fn seen(&self, what: &str) -> Vec<Seen> {
         let mut seen: Vec<_> = lock(&self.seen).iter().filter(|seen| seen.what == what).cloned().collect();
         seen.sort_by_key(|seen| seen.version);
         seen
     }
 
-    /// Waits until what was seen is so.
+    /// Waits until `is_so` returns a value. Fails after [`TIMEOUT`].
     pub(super) async fn until<T>(&self, what: &str, mut is_so: impl FnMut(&Self) -> Option<T>) -> Result<T> {
         let mut news = self.news.clone();
         let look = async {
@@ -98,15 +96,15 @@ impl Witness {
         timeout(TIMEOUT, look).await.with_context(|| format!("it was not seen that {what}"))?
     }
 
-    /// Waits until all that has happened so far was seen.
+    /// Waits until all changes so far are recorded.
     pub(super) async fn catches_up(&self, land: &Land) -> Result<()> {
         for what in WHAT {
             let list = list(&land.client, &land.path(what, None), "").await?;
             let items = list["items"].as_array().into_iter().flatten();
             let there: BTreeMap<_, _> =
                 items.map(|it| (text(&it["metadata"]["name"]), version(it))).collect();
-            let is_so = |witness: &Self| {
-                let present = witness.present(what.plural);
+            let is_so = |observer: &Self| {
+                let present = observer.present(what.plural);
                 let is_seen = |(name, then): (&String, &u64)| {
                     present.get(name).is_some_and(|seen| seen.version >= *then)
                 };
@@ -118,7 +116,7 @@ impl Witness {
         Ok(())
     }
 
-    /// The objects that are there, by name.
+    /// The objects that exist, by name.
     pub(super) fn present(&self, what: &str) -> BTreeMap<String, Seen> {
         let latest = self.seen(what).into_iter().map(|seen| (seen.name.clone(), seen));
         let mut latest: BTreeMap<_, _> = latest.collect();
@@ -126,12 +124,12 @@ impl Witness {
         latest
     }
 
-    /// How often objects went.
+    /// The number of deletions.
     pub(super) fn gone(&self, what: &str) -> usize {
         self.seen(what).iter().filter(|seen| seen.gone).count()
     }
 
-    /// The statuses of an Application in their order, without versions that repeat the one before.
+    /// The statuses of an Application in order, without consecutive duplicates.
     pub(super) fn statuses(&self, application: &str) -> Vec<Seen> {
         let mut seen = self.seen(APPLICATIONS.plural);
         seen.retain(|seen| {
@@ -143,7 +141,7 @@ impl Witness {
         seen
     }
 
-    /// The reasons that the condition Ready had one after another.
+    /// The reasons of the Ready condition in order, without consecutive duplicates.
     pub(super) fn reasons(&self, application: &str) -> Vec<String> {
         let statuses = self.statuses(application);
         let ready = statuses.iter().map(|seen| text(&condition(&seen.object["status"], "Ready")["reason"]));
@@ -152,7 +150,7 @@ impl Witness {
         reasons
     }
 
-    /// When the latest status of an Application appeared, if it says just this.
+    /// Since when the status of an Application has these counts; `None` if the latest one has not.
     pub(super) fn says(&self, application: &str, counts: Counts) -> Option<Instant> {
         let seen = self.seen(APPLICATIONS.plural);
         let present = seen.iter().rfind(|seen| seen.name == application).filter(|seen| !seen.gone)?;
@@ -161,8 +159,8 @@ impl Witness {
         Some(since.at)
     }
 
-    /// Whether every status of every Application over Deployments was true at some time before it was published, and
-    /// none went back behind what an earlier one knew.
+    /// Checks that every status of every Application over Deployments was true at some time before it was
+    /// published, and that no status describes an older state than the one before.
     pub(super) fn nothing_wrong(&self) -> Result<()> {
         let deployments = self.seen(DEPLOYMENTS.plural);
         let names: BTreeSet<_> = self.seen(APPLICATIONS.plural).into_iter().map(|seen| seen.name).collect();
@@ -188,7 +186,7 @@ impl Witness {
         Ok(())
     }
 
-    /// Since when a Deployment is owned by the Application that its annotation names, once, and by no other that is there.
+    /// Since when the only existing owner of a Deployment is the Application that its annotation names.
     pub(super) fn owned_since(&self, deployment: &str) -> Option<Instant> {
         let seen = self.seen(DEPLOYMENTS.plural);
         let applications = self.present(APPLICATIONS.plural);
@@ -198,7 +196,7 @@ impl Witness {
         Some(since.at)
     }
 
-    /// Since when a Deployment is owned by nobody who is there, as it should be.
+    /// Since when a Deployment has no existing owner, and should have none.
     pub(super) fn free_since(&self, deployment: &str) -> Option<Instant> {
         let seen = self.seen(DEPLOYMENTS.plural);
         let applications = self.present(APPLICATIONS.plural);
@@ -208,8 +206,7 @@ impl Witness {
         Some(since.at)
     }
 
-    /// Whether all Deployments have the owners that they should have; and whether nothing went but what people have
-    /// deleted.
+    /// Checks that all Deployments have the right owners, and that only the test has deleted objects.
     pub(super) fn nothing_lost(&self, deleted: usize) -> Result<()> {
         let applications = self.present(APPLICATIONS.plural);
         for deployment in self.present(DEPLOYMENTS.plural).values() {
@@ -221,8 +218,8 @@ impl Witness {
     }
 }
 
-/// The Applications that own an object, of those that are there. They must be just the one that its annotation names, if
-/// that counts Deployments at all.
+/// The existing Applications that own an object. Fails unless these are exactly the one that its annotation
+/// names, or none if that one does not count Deployments.
 fn owners(seen: &Seen, applications: &BTreeMap<String, Seen>) -> Result<Vec<String>> {
     let metadata = &seen.object["metadata"];
     let named = metadata["annotations"]["kubernetes.io/application"].as_str();
@@ -243,7 +240,7 @@ fn counts_deployments(application: &Value) -> bool {
     kinds.chain(components).any(|it| it["kind"] == "Deployment")
 }
 
-/// Whether Deployments alone decide about an Application.
+/// Whether Deployments alone decide the readiness of an Application.
 fn is_over_deployments(application: &Value) -> bool {
     let spec = &application["spec"];
     spec["componentKinds"] == json!([{ "group": "apps", "kind": "Deployment" }])
@@ -251,7 +248,7 @@ fn is_over_deployments(application: &Value) -> bool {
         && spec["healthCheck"].is_null()
 }
 
-/// The numbers that a status says; none if its parts do not agree.
+/// The counts of a status; `None` if they contradict the Ready condition or the list of objects.
 fn said(status: &Value) -> Option<Counts> {
     let count = |state: &str| status["objectCounts"][state].as_u64();
     let counts @ (total, ready) = (count("total")?, count("ready")?);
@@ -266,7 +263,7 @@ fn said(status: &Value) -> Option<Counts> {
     agree.then_some(counts)
 }
 
-/// What an Application over Deployments should have said, and since which version.
+/// The correct counts of an Application over Deployments, and since which resourceVersion.
 fn truths(application: &str, deployments: &[Seen]) -> Vec<(u64, Counts)> {
     let mut members: BTreeMap<&str, bool> = BTreeMap::new();
     let mut truths = vec![(0, (0, 0))];
@@ -286,14 +283,14 @@ fn truths(application: &str, deployments: &[Seen]) -> Vec<(u64, Counts)> {
     truths
 }
 
-/// One kind, as the witness follows it.
+/// The watch of one resource.
 struct View {
     client: Client,
     what: &'static str,
     path: String,
-    /// Everything up to this version was seen.
+    /// All revisions up to this one are recorded.
     version: u64,
-    /// The versions of what is there.
+    /// The objects that exist, with their resourceVersions.
     present: BTreeMap<String, (Value, u64)>,
     seen: Arc<Mutex<Vec<Seen>>>,
     tell: watch::Sender<usize>,
@@ -322,8 +319,8 @@ impl View {
         Ok(())
     }
 
-    /// An API server that was started anew tells no longer what happened before. But the store still knows how all was at
-    /// every single version.
+    /// After a restart, an API server responds 410 Gone to older resourceVersions. etcd still has all
+    /// revisions, so this lists at each of them.
     async fn fill_gap(&mut self) -> Result<()> {
         let latest = version(&list(&self.client, &self.path, "").await?);
         while self.version < latest {
@@ -368,7 +365,7 @@ async fn list(client: &Client, path: &str, query: &str) -> Result<Value> {
     Ok(client.request(http::Request::get(format!("{path}{query}")).body(Vec::new())?).await?)
 }
 
-/// The version of an object, or of a list.
+/// The resourceVersion of an object or of a list; 0 if missing.
 pub(super) fn version(object: &Value) -> u64 {
     object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default()
 }

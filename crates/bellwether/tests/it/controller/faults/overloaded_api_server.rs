@@ -1,4 +1,4 @@
-//! API servers that ask for patience, and storms of errors.
+//! 429 with Retry-After, and 5xx for many requests: an overloaded API server.
 
 use std::time::{Duration, Instant};
 
@@ -6,15 +6,15 @@ use anyhow::{Context as _, Result, ensure};
 use bellwether_testkit::{Fault, Injected, Requests, StatusCode, Verb};
 use rstest::rstest;
 
-use super::{MEMBERS, SHOP, STATUS, Stage, recovered, work::Work};
+use super::{MEMBERS, SHOP, STATUS, Stage, recovered, write_kinds::Work};
 
-/// What a busy API server wishes.
+/// The Retry-After of the injected 429.
 const WISH: Duration = Duration::from_secs(3);
 
 const BUSY: Fault = Fault::Answer { status: StatusCode::TOO_MANY_REQUESTS, retry_after: Some(WISH) };
 
 impl Stage<'_> {
-    /// Whether nobody came back before the time that the API server had asked for.
+    /// Checks that the controller waited for Retry-After before it repeated the request.
     fn was_patient(&self) -> Result<()> {
         let asked = self.proxy.requests();
         let struck = asked.iter().position(|asked| asked.struck).context("none was struck")?;
@@ -27,7 +27,7 @@ impl Stage<'_> {
     }
 }
 
-/// A watch that begins anew.
+/// The watch restarts after Retry-After, without a relist.
 #[tokio::test]
 async fn watches_are_too_many() -> Result<()> {
     let stage = Stage::set("busy-watch").await?;
@@ -44,7 +44,6 @@ async fn watches_are_too_many() -> Result<()> {
     stage.ends_well(controller, 2).await
 }
 
-/// What a controller asks at its start.
 #[rstest]
 #[case::lists("429 for a list, of 3 s", Requests::of(Verb::List, MEMBERS))]
 #[case::discovery("429 for discovery, of 3 s", Requests::all().path("/api"))]
@@ -61,7 +60,6 @@ async fn questions_at_the_start_are_too_many(#[case] name: &str, #[case] questio
     stage.ends_well(controller, 5).await
 }
 
-/// Nothing else waits for the one that has to.
 #[tokio::test]
 async fn statuses_are_too_many() -> Result<()> {
     let stage = Stage::set("busy-status").await?;
@@ -76,7 +74,7 @@ async fn statuses_are_too_many() -> Result<()> {
     stage.ends_well(controller, 2).await
 }
 
-/// An object is taken over later, and its Application says how it is at once.
+/// The controller writes the status at once, and the owner reference after Retry-After.
 #[tokio::test]
 async fn changes_of_owners_are_too_many() -> Result<()> {
     let stage = Stage::set("busy-owners").await?;
@@ -93,7 +91,7 @@ async fn changes_of_owners_are_too_many() -> Result<()> {
     stage.ends_well(controller, 3).await
 }
 
-/// A health check begins later.
+/// The controller retries the dry run of the health-check Pod after Retry-After.
 #[tokio::test]
 async fn pods_are_too_many() -> Result<()> {
     let stage = Stage::set("busy-pod").await?;
@@ -116,7 +114,7 @@ fn reads() -> Requests {
     Requests::all().verb(Verb::Get).verb(Verb::List).verb(Verb::Watch)
 }
 
-/// A storm while all is watched: what is known stays in force, and what happens is made up for.
+/// 5xx while the watches run: the published status stays, and the controller catches up without a relist.
 #[rstest]
 #[case::of_reads("5xx for all reads", reads(), 20)]
 #[case::of_writes("5xx for all writes", Requests::writes(), 4)]
@@ -129,7 +127,7 @@ async fn a_storm_of_errors(
 ) -> Result<()> {
     let stage = Stage::set("storm").await?;
     let controller = stage.looked_after_shop().await?;
-    let said = stage.witness.statuses(SHOP).len();
+    let said = stage.observer.statuses(SHOP).len();
     let storm = storm(&stage, requests);
     stage.proxy.cut_all().await;
     stage.land.deployment("mail", SHOP).await?;
@@ -137,7 +135,7 @@ async fn a_storm_of_errors(
         stage.land.is_ready(name, true).await?;
     }
     storm.struck(strikes).await;
-    assert_eq!(stage.witness.statuses(SHOP).len(), said, "nothing is known, and nothing is said");
+    assert_eq!(stage.observer.statuses(SHOP).len(), said, "nothing is known, and nothing is said");
     let since = Instant::now();
     storm.lift();
     stage.recovers(name, since, (3, 3)).await?;
@@ -146,7 +144,7 @@ async fn a_storm_of_errors(
     stage.ends_well(controller, 30).await
 }
 
-/// A storm at the start, when it is not even known which kinds there are.
+/// 5xx at startup, before discovery has succeeded.
 #[tokio::test]
 async fn a_storm_of_errors_over_discovery() -> Result<()> {
     let stage = Stage::set("storm-start").await?;
@@ -154,7 +152,7 @@ async fn a_storm_of_errors_over_discovery() -> Result<()> {
     let storm = storm(&stage, Requests::all().path("/api"));
     let controller = stage.launch(&["--leader-elect=false"])?;
     storm.struck(6).await;
-    assert!(stage.witness.statuses(SHOP).is_empty());
+    assert!(stage.observer.statuses(SHOP).is_empty());
     let since = Instant::now();
     storm.lift();
     stage.recovers("5xx for discovery at the start", since, (2, 1)).await?;

@@ -1,4 +1,4 @@
-//! What means nothing is not written, what was written is not written again, and what is followed is followed once.
+//! Request counts: no writes without a change, none after a restart, one list and one watch per kind.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::{Controller, Story, application, condition, config};
 
-/// A cluster of its own, whose controller speaks through a proxy that counts.
+/// A cluster whose controller goes through a proxy that counts requests.
 struct Counted {
     cluster: Cluster,
     proxy: FaultProxy,
@@ -27,13 +27,12 @@ impl Counted {
         Controller::start(&self.cluster.admin().via(self.proxy.address()), &["--leader-elect=false"]).await
     }
 
-    /// How many requests there were that write.
     fn writes(&self) -> usize {
         self.proxy.count(&Requests::writes())
     }
 }
 
-/// Nothing is written for annotations, heartbeats and other people's bookkeeping, nor after a restart.
+/// Annotations and data of objects, such as heartbeats, cause no writes. Neither does a restart.
 #[tokio::test]
 async fn nothing_is_written_for_nothing() -> Result<()> {
     let counted = Counted::begin("quiet").await?;
@@ -52,7 +51,7 @@ async fn nothing_is_written_for_nothing() -> Result<()> {
         story.kubectl(&format!("annotate application shop heartbeat={number} --overwrite")).await?;
         story.patch("configmap/mine", json!({ "data": { "number": number.to_string() } })).await?;
     }
-    // All of it has been seen, and some time has passed in which something could have been written.
+    // After the controller has seen all changes, leave it time to write.
     bellwether_testkit::eventually(super::TIMEOUT, "all of it is seen", async || {
         Ok(controller.metric("bellwether_objects_decoded_total").await? >= events + 15)
     })
@@ -60,7 +59,7 @@ async fn nothing_is_written_for_nothing() -> Result<()> {
     sleep(Duration::from_secs(2)).await;
     assert_eq!(counted.writes(), 0, "{:#?}", counted.proxy.requests());
 
-    // A second start over a settled cluster.
+    // A restart without changes.
     controller.program.stop().await?;
     let controller = counted.controller().await?;
     sleep(Duration::from_secs(2)).await;
@@ -70,7 +69,7 @@ async fn nothing_is_written_for_nothing() -> Result<()> {
     Ok(())
 }
 
-/// A thousand Applications over five kinds are five watches and five lists.
+/// A thousand Applications over five kinds cause five lists and five watches.
 #[tokio::test]
 async fn a_thousand_applications_share_their_watches() -> Result<()> {
     let counted = Counted::begin("thousand").await?;
@@ -92,7 +91,8 @@ async fn a_thousand_applications_share_their_watches() -> Result<()> {
         let of = |verb| counted.proxy.count(&Requests::of(verb, resource));
         assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1), "{resource}");
     }
-    // And three of our own, and that of app.k8s.io, in case it comes.
+    // Plus three kinds of bellwether.dev, and the Application of app.k8s.io, whose CRD may be installed
+    // later.
     assert_eq!(controller.metric("bellwether_kinds_watched").await?, 9);
     Ok(())
 }

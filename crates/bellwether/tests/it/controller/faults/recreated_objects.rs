@@ -1,4 +1,4 @@
-//! Objects that go while nobody looks, and come again under their old names.
+//! Objects deleted and recreated while a watch is down (missed deletes, new UIDs).
 
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,19 @@ use serde_json::json;
 
 use super::{
     MEMBERS, OWN, SHOP, STATUS, Stage,
-    land::{APPLICATIONS, DEPLOYMENTS},
+    namespace_actions::{APPLICATIONS, DEPLOYMENTS},
 };
 
 impl Stage<'_> {
-    /// The next watch of a resource is told that its version has expired.
+    /// The next watch of a resource fails with 410 Gone.
     fn expire(&self, resource: &str) -> Injected {
         let expired = Fault::ErrorEvent(StatusCode::GONE);
         self.proxy.inject(Requests::of(Verb::Watch, resource).times(1), expired)
     }
 }
 
-/// An object goes while the watch is broken, and the API server has forgotten that too: the next list does not name it.
+/// A Deployment is deleted while the watch is down, and the resourceVersion expires: only the relist shows
+/// the deletion.
 #[tokio::test]
 async fn a_delete_is_missed() -> Result<()> {
     let stage = Stage::set("missed").await?;
@@ -34,7 +35,7 @@ async fn a_delete_is_missed() -> Result<()> {
     stage.ends_well(controller, 6).await
 }
 
-/// What becomes of the news that an object went and another one came under its name.
+/// What happens to the watch events of the deletion and the recreation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum News {
     Heard,
@@ -69,8 +70,8 @@ async fn another_object_has_the_name(#[case] name: &str, #[case] news: News) -> 
     stage.ends_well(controller, 8).await
 }
 
-/// Another Application has the name, and the controller does not know it yet: what it has to say of the first must not be
-/// said of the second, which was not judged.
+/// The controller does not know yet that an Application was deleted and recreated. It must not write the
+/// status of the old UID to the new one.
 #[tokio::test]
 async fn another_application_has_the_name() -> Result<()> {
     let stage = Stage::set("again-own").await?;
@@ -82,7 +83,7 @@ async fn another_application_has_the_name() -> Result<()> {
         stage.proxy.inject(Requests::of(Verb::Patch, STATUS).times(1), Fault::Delay(Duration::ZERO));
     stage.land.is_ready("db", true).await?;
     of_the_first.done(1).await;
-    let said_of = |uid: &str| stage.witness.statuses(SHOP).iter().filter(|seen| seen.uid == uid).count();
+    let said_of = |uid: &str| stage.observer.statuses(SHOP).iter().filter(|seen| seen.uid == uid).count();
     assert_eq!(said_of(second.as_str().unwrap_or_default()), 0);
 
     let since = Instant::now();

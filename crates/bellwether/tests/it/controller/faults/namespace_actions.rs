@@ -1,4 +1,4 @@
-//! What people do in a namespace, directly at the API server.
+//! Actions of users in a namespace, directly at the API server: create, patch, report status, delete.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use http::{Method, Request};
 use kube::Client;
 use serde_json::{Value, json};
 
-/// A kind, as it stands in paths.
+/// A resource, as in URL paths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct What {
     pub(super) root: &'static str,
@@ -22,7 +22,7 @@ pub(super) const CLAIMS: What = What { root: "/api/v1", plural: "persistentvolum
 pub(super) const JOBS: What = What { root: "/apis/batch/v1", plural: "jobs" };
 pub(super) const EVENTS: What = What { root: "/apis/events.k8s.io/v1", plural: "events" };
 
-/// A namespace, and a person in it who may do everything.
+/// A namespace with an admin client, and the number of objects that the test has deleted.
 pub(super) struct Land {
     pub(super) client: Client,
     pub(super) namespace: String,
@@ -35,13 +35,13 @@ impl Land {
         Ok(Self { client, namespace, deleted: AtomicUsize::new(0) })
     }
 
-    /// Where such objects are, or one of them.
+    /// The path of all objects of a resource, or of one.
     pub(super) fn path(&self, what: What, name: Option<&str>) -> String {
         let path = format!("{}/namespaces/{}/{}", what.root, self.namespace, what.plural);
         name.map(|name| format!("{path}/{name}")).unwrap_or(path)
     }
 
-    /// One request, and what the API server answers.
+    /// Sends one request, and returns the response.
     pub(super) async fn ask(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
         let content =
             if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
@@ -58,12 +58,12 @@ impl Land {
         self.ask(Method::POST, &self.path(what, None), object).await
     }
 
-    /// Merges something into an object.
+    /// A merge patch.
     pub(super) async fn patch(&self, what: What, name: &str, patch: Value) -> Result<Value> {
         self.ask(Method::PATCH, &self.path(what, Some(name)), &patch).await
     }
 
-    /// Merges something into the status of an object.
+    /// A merge patch of the status.
     pub(super) async fn report(&self, what: What, name: &str, status: Value) -> Result<Value> {
         let path = format!("{}/status", self.path(what, Some(name)));
         self.ask(Method::PATCH, &path, &json!({ "status": status })).await
@@ -75,12 +75,12 @@ impl Land {
         Ok(())
     }
 
-    /// How much people have deleted.
     pub(super) fn deleted(&self) -> usize {
         self.deleted.load(Ordering::Relaxed)
     }
 
-    /// An Application over the Deployments that are labelled with its name.
+    /// An Application whose members are the Deployments with its name as label `app`. `more` has further
+    /// fields of the spec.
     pub(super) async fn application(&self, name: &str, more: Value) -> Result<Value> {
         let mut object = json!({
             "apiVersion": "bellwether.dev/v1alpha1",
@@ -97,19 +97,20 @@ impl Land {
         self.create(APPLICATIONS, &object).await
     }
 
-    /// A Deployment that is handed over to an Application. Nobody rolls it out: people say whether it is ready.
+    /// A Deployment whose annotation makes an Application its owner. The tests set its status with
+    /// `is_ready`.
     pub(super) async fn deployment(&self, name: &str, application: &str) -> Result<Value> {
         let mut object = deployment(name, application);
         object["metadata"]["annotations"] = json!({ "kubernetes.io/application": application });
         self.create(DEPLOYMENTS, &object).await
     }
 
-    /// A Deployment that is only counted.
+    /// A Deployment without the annotation: a member that is not owned.
     pub(super) async fn counted_deployment(&self, name: &str, application: &str) -> Result<Value> {
         self.create(DEPLOYMENTS, &deployment(name, application)).await
     }
 
-    /// Says of a Deployment whether it is ready, as its controller would.
+    /// Writes the status of a Deployment, in place of its controller.
     pub(super) async fn is_ready(&self, name: &str, ready: bool) -> Result<()> {
         let (count, word) = if ready { (1, "True") } else { (0, "False") };
         let generation = self.get(DEPLOYMENTS, name).await?["metadata"]["generation"].take();

@@ -1,19 +1,18 @@
-//! An API server that is behind the others: it shows the past.
+//! Stale reads: an API server that lags behind the others.
 
 use std::time::Instant;
 
 use anyhow::Result;
 use bellwether_testkit::{Fault, Requests, StatusCode, Verb};
 
-use super::{MEMBERS, OWN, SHOP, Stage, land::DEPLOYMENTS, witness::version};
+use super::{MEMBERS, OWN, SHOP, Stage, namespace_actions::DEPLOYMENTS, observer::version};
 
-/// All that a replica answers from what it has.
+/// The requests that a lagging API server answers from its cache.
 fn reads() -> Requests {
     Requests::all().verb(Verb::Get).verb(Verb::List).verb(Verb::Watch)
 }
 
-/// What was known before is not forgotten because somebody has not heard of it yet: `web` was not ready once, and another
-/// object is gone by now.
+/// Stale lists show `web` ready and `db` not deleted. The reflector keeps the newer state.
 #[tokio::test]
 async fn lists_go_back() -> Result<()> {
     let stage = Stage::set("past").await?;
@@ -22,23 +21,25 @@ async fn lists_go_back() -> Result<()> {
     stage.land.is_ready("web", false).await?;
     stage.land.delete(DEPLOYMENTS, "db").await?;
     stage.says(SHOP, (1, 0)).await?;
-    let said = stage.witness.statuses(SHOP).len();
+    let said = stage.observer.statuses(SHOP).len();
 
-    // It is believed in the end, as whoever restores a cluster wants it; three times are not the end.
+    // After five stale lists and a minute the reflector accepts them, because the cluster may have been
+    // restored from a backup. Three are not enough.
     let past = Fault::Past { resource_version };
     let past = stage.proxy.inject(Requests::of(Verb::List, MEMBERS).times(3), past);
     let expired = Fault::ErrorEvent(StatusCode::GONE);
     let _expired = stage.proxy.inject(Requests::of(Verb::Watch, MEMBERS).times(1), expired);
     stage.proxy.cut_all().await;
     past.done(3).await;
-    assert_eq!(stage.witness.statuses(SHOP).len(), said, "nothing of it is believed");
+    assert_eq!(stage.observer.statuses(SHOP).len(), said, "nothing of it is believed");
     let since = Instant::now();
     stage.land.is_ready("web", true).await?;
     stage.recovers("older API server: lists", since, (1, 1)).await?;
     stage.ends_well(controller, 8).await
 }
 
-/// Watches that begin at a replica which does not know yet what we know: they are silent until it does.
+/// Watches that start at a lagging API server are silent until it has caught up. The reflector needs no
+/// relist.
 #[tokio::test]
 async fn watches_go_back() -> Result<()> {
     let stage = Stage::set("past-watch").await?;
@@ -57,8 +58,8 @@ async fn watches_go_back() -> Result<()> {
     stage.ends_well(controller, 8).await
 }
 
-/// One who has just been started cannot compare. What the others have written since then keeps its old news of Applications
-/// from doing harm: it is not allowed to overwrite what it has not seen.
+/// A controller that has just started has no newer state to compare with. Its writes from stale Applications
+/// fail with a 409 conflict, so it does not overwrite a status that it has not seen.
 #[tokio::test]
 async fn applications_go_back_right_after_a_restart() -> Result<()> {
     let stage = Stage::set("past-restart").await?;
@@ -70,7 +71,11 @@ async fn applications_go_back_right_after_a_restart() -> Result<()> {
     let past = stage.proxy.inject(reads().resource(OWN), Fault::Past { resource_version });
     let controller = stage.controller().await?;
     past.done(2).await;
-    assert_eq!(stage.witness.reasons(SHOP), ["ComponentsNotReady", "ComponentsReady"], "all is said already");
+    assert_eq!(
+        stage.observer.reasons(SHOP),
+        ["ComponentsNotReady", "ComponentsReady"],
+        "all is said already"
+    );
     let since = Instant::now();
     past.lift();
     stage.land.is_ready("web", false).await?;
@@ -78,7 +83,7 @@ async fn applications_go_back_right_after_a_restart() -> Result<()> {
     stage.ends_well(controller, 12).await
 }
 
-/// Lists are consistent, but the watches after them begin at a replica that is behind.
+/// Lists are consistent, but the watches after them start at a lagging API server.
 #[tokio::test]
 async fn watches_go_back_right_after_a_restart() -> Result<()> {
     let stage = Stage::set("past-restart").await?;

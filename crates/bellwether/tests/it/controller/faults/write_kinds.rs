@@ -1,4 +1,4 @@
-//! Every kind of write that a controller makes, what makes it make one, and how it is when it is made.
+//! The kinds of writes that a controller makes: how a test provokes each of them, and checks its result.
 
 use std::{collections::BTreeSet, fmt, time::Instant};
 
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::{
     super::{condition, text},
     MEMBERS, SHOP, STATUS, Stage,
-    land::{APPLICATIONS, EVENTS, PODS},
-    witness::Witness,
+    namespace_actions::{APPLICATIONS, EVENTS, PODS},
+    observer::Observer,
 };
 use crate::controller::Controller;
 
@@ -19,27 +19,27 @@ use crate::controller::Controller;
 pub(super) enum Work {
     /// The status of an Application.
     Status,
-    /// The first status, which names the kinds of which objects are to be owned.
+    /// The first status, which publishes `ownedKinds`.
     Announced,
-    /// The owners of a member.
+    /// The owner references of a member.
     Owners,
-    /// The owners of one that is a member no longer, because its kind has left the spec.
+    /// The removal of owner references, because the spec no longer names the kind.
     Released,
-    /// The question whether a Pod could be made.
+    /// The dry run of a health-check Pod.
     PodTried,
-    /// The Pod of a health check.
+    /// The creation of a health-check Pod.
     PodMade,
-    /// Its end.
+    /// The deletion of a health-check Pod.
     PodDeleted,
-    /// What people are told.
+    /// The Event of a transition.
     Event,
-    /// The first word of a leader,
+    /// The creation of the Lease.
     LeaseTaken,
-    /// and every further one.
+    /// A renewal of the Lease.
     LeaseRenewed,
 }
 
-/// As a word in a sentence.
+/// As in the names of recoveries, such as "kill -9 before a status".
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -92,20 +92,19 @@ impl Work {
         matches!(self, Self::LeaseTaken | Self::LeaseRenewed)
     }
 
-    /// How a controller is started for it.
+    /// The arguments of a controller that makes this write.
     pub(super) fn arguments(self) -> &'static [&'static str] {
         if self.is_about_leases() { &[] } else { &["--leader-elect=false"] }
     }
 }
 
-/// A template whose Pods nobody schedules.
+/// No scheduler handles these Pods: the tests write their status.
 pub(super) fn health_check() -> Value {
     json!({ "template": { "spec": {
         "containers": [{ "name": "check", "image": "check", "readinessProbe": { "tcpSocket": { "port": 80 } } }],
     } } })
 }
 
-/// A fault that will strike a write, and what the write belongs to.
 pub(super) struct Struck {
     pub(super) controller: Controller,
     pub(super) fault: Injected,
@@ -113,7 +112,7 @@ pub(super) struct Struck {
 }
 
 impl Stage<'_> {
-    /// A controller in the middle of its work, one of whose writes a fault strikes.
+    /// Starts a controller, provokes the write, and waits until the fault strikes it.
     pub(super) async fn struck(&self, work: Work, fault: Fault) -> Result<Struck> {
         if matches!(work, Work::LeaseTaken | Work::Announced) {
             self.shop().await?;
@@ -131,17 +130,17 @@ impl Stage<'_> {
         }
         let fence = self.fence().await?;
         if work == Work::Event {
-            // Those of before look the same.
+            // Earlier Events match the same requests.
             for application in [SHOP, &fence] {
-                let is_told = |witness: &Witness| has_told(witness, application, "False").then_some(());
-                self.witness.until("people were told of what was before", is_told).await?;
+                let is_told = |observer: &Observer| has_told(observer, application, "False").then_some(());
+                self.observer.until("people were told of what was before", is_told).await?;
             }
         }
         if work == Work::PodDeleted {
             self.check(health_check()).await?;
             self.pod_answers().await?;
         }
-        // The question comes before the deed, and looks the same.
+        // The dry run comes before the creation, and matches the same requests.
         let harmless = Fault::Delay(std::time::Duration::ZERO);
         let before = (work == Work::PodMade).then(|| self.proxy.inject(work.requests(), harmless));
         let fault = self.proxy.inject(work.requests(), fault);
@@ -167,16 +166,16 @@ impl Stage<'_> {
             .map(drop)
     }
 
-    /// Waits for the Pod of the health check, says that it is ready, and waits until that is the Application's word.
+    /// Waits for the health-check Pod, reports it as ready, and waits until the Application is ready.
     async fn pod_answers(&self) -> Result<Instant> {
-        let found = |witness: &Witness| witness.present(PODS.plural).into_keys().next();
-        let pod = self.witness.until("there is a Pod", found).await?;
+        let found = |observer: &Observer| observer.present(PODS.plural).into_keys().next();
+        let pod = self.observer.until("there is a Pod", found).await?;
         let ready =
             json!({ "type": "Ready", "status": "True", "reason": "Said", "message": "people say so" });
         self.land.report(PODS, &pod, json!({ "phase": "Running", "conditions": [ready] })).await?;
-        self.witness
-            .until("it is ready", |witness| {
-                let statuses = witness.statuses(SHOP);
+        self.observer
+            .until("it is ready", |observer| {
+                let statuses = observer.statuses(SHOP);
                 let seen = statuses.last()?;
                 let status = &seen.object["status"];
                 let is_so = status["ready"] == "True" && condition(status, "Ready")["status"] == "True";
@@ -185,7 +184,7 @@ impl Stage<'_> {
             .await
     }
 
-    /// Waits until all is as it should be after this write, made once.
+    /// Waits for the state that this write leads to.
     pub(super) async fn is_done(&self, work: Work) -> Result<Instant> {
         let at = match work {
             Work::Status | Work::Event => self.says(SHOP, (2, 2)).await?,
@@ -203,11 +202,11 @@ impl Stage<'_> {
             }
             Work::PodTried | Work::PodMade => self.pod_answers().await?,
             Work::PodDeleted => {
-                let is_gone = |witness: &Witness| {
-                    let seen = witness.seen(PODS.plural);
+                let is_gone = |observer: &Observer| {
+                    let seen = observer.seen(PODS.plural);
                     seen.last().filter(|seen| seen.gone).map(|seen| seen.at)
                 };
-                let gone = self.witness.until("the Pod is gone", is_gone).await?;
+                let gone = self.observer.until("the Pod is gone", is_gone).await?;
                 gone.max(self.says(SHOP, (2, 2)).await?)
             }
             Work::LeaseTaken | Work::LeaseRenewed => {
@@ -218,31 +217,31 @@ impl Stage<'_> {
         Ok(at)
     }
 
-    /// Whether nothing was done twice.
+    /// Checks that no Pod was created twice and no Event recorded twice.
     pub(super) fn is_done_once(&self, work: Work) -> Result<()> {
-        let pods: BTreeSet<_> = self.witness.seen(PODS.plural).into_iter().map(|seen| seen.uid).collect();
+        let pods: BTreeSet<_> = self.observer.seen(PODS.plural).into_iter().map(|seen| seen.uid).collect();
         ensure!(pods.len() == usize::from(work.is_about_pods()), "{} Pods have been made", pods.len());
-        let left = self.witness.present(PODS.plural).len();
+        let left = self.observer.present(PODS.plural).len();
         ensure!(
             left == usize::from(work.is_about_pods() && work != Work::PodDeleted),
             "{left} Pods are there"
         );
-        // A turn is told once, or, if whoever was to tell it was killed, not at all.
-        let turns = turns_told(&self.witness, SHOP);
+        // Each transition has one Event, or none if the controller was killed before it recorded one.
+        let turns = turns_told(&self.observer, SHOP);
         let differ: BTreeSet<_> = turns.iter().collect();
         ensure!(differ.len() == turns.len(), "something was told twice: {turns:?}");
         Ok(())
     }
 }
 
-/// What people were told of an Application.
-fn turns_told(witness: &Witness, application: &str) -> Vec<String> {
-    let events = witness.present(EVENTS.plural).into_values();
+/// The notes of the Events of an Application.
+fn turns_told(observer: &Observer, application: &str) -> Vec<String> {
+    let events = observer.present(EVENTS.plural).into_values();
     let events = events.filter(|event| event.object["regarding"]["name"] == application);
     events.map(|event| text(&event.object["note"])).collect()
 }
 
-/// Whether people were told of an Application in these words.
-pub(super) fn has_told(witness: &Witness, application: &str, words: &str) -> bool {
-    turns_told(witness, application).iter().any(|note| note.contains(words))
+/// Whether an Event of an Application has these words in its note.
+pub(super) fn has_told(observer: &Observer, application: &str, words: &str) -> bool {
+    turns_told(observer, application).iter().any(|note| note.contains(words))
 }

@@ -1,4 +1,4 @@
-//! Several controllers, one leader; probes; and how it ends.
+//! Leader election: standby, failover by release and by expiry of the Lease; probes; errors at startup.
 
 use anyhow::Result;
 use bellwether_testkit::{Cluster, eventually};
@@ -9,7 +9,7 @@ async fn leads(controller: &Controller) -> Result<bool> {
     Ok(controller.metric("bellwether_leader").await? == 1)
 }
 
-/// The standby knows all there is, writes nothing, and takes over when the leader goes.
+/// The standby watches everything, writes nothing, and takes over when the leader stops.
 #[tokio::test]
 async fn the_standby_takes_over() -> Result<()> {
     let cluster = Cluster::builder().name("leading").start().await?;
@@ -21,7 +21,7 @@ async fn the_standby_takes_over() -> Result<()> {
     assert!(!leads(&second).await?);
     story.apply(&application("shop", "shop", "")).await?;
     story.ready_is("shop", "NoComponents").await?;
-    // Three kinds of our own, that of app.k8s.io, and that of the components.
+    // Three kinds of bellwether.dev, the Application of app.k8s.io, and ConfigMaps.
     eventually(TIMEOUT, "the second knows it too", async || {
         Ok(second.metric("bellwether_kinds_watched").await? == 5)
     })
@@ -33,7 +33,7 @@ async fn the_standby_takes_over() -> Result<()> {
     let (_, metrics) = second.get("/metrics").await?;
     assert!(!metrics.contains("bellwether_writes_total{"), "the standby writes nothing: {metrics}");
 
-    // A stand-by that stops leaves the Lease alone, and does not log that it released it.
+    // A standby that stops leaves the Lease alone, and does not log that it released it.
     let standby = Controller::start(cluster.admin(), &[]).await?;
     let ended = standby.program.stop().await?;
     assert!(
@@ -43,14 +43,14 @@ async fn the_standby_takes_over() -> Result<()> {
     );
     assert!(leads(&first).await?);
 
-    // Asked to stop, the first releases the Lease.
+    // A leader that stops releases the Lease.
     let ended = first.program.stop().await?;
     assert!(ended.success() && first.program.log().contains("released lease"), "{}", first.program.log());
     eventually(TIMEOUT, "the second leads", async || leads(&second).await).await?;
     story.apply(&config("mine", "shop", Some("shop"))).await?;
     story.ready_is("shop", "ComponentsReady").await?;
 
-    // Killed, it is followed by the next one when the lease has run out.
+    // After the leader is killed, the next one leads as soon as the Lease has expired.
     let third = Controller::start(cluster.admin(), &[]).await?;
     second.program.kill();
     eventually(TIMEOUT, "the third leads", async || leads(&third).await).await?;
@@ -59,7 +59,7 @@ async fn the_standby_takes_over() -> Result<()> {
     Ok(())
 }
 
-/// Errors are one line each, with the place and the way out.
+/// Each error is one line, with the place and the way out.
 #[tokio::test]
 async fn what_is_wrong_is_said() -> Result<()> {
     let nowhere = crate::run(&["controller", "--kubeconfig", "/nowhere/config"]);
