@@ -48,9 +48,11 @@ impl Node {
     }
 }
 
-/// `Reason: message` of a failed object, the message alone of any other.
+/// `Reason: message` of a failed object, the message alone of any other. The reason is left out if it is the
+/// name of the state: a clause of a HealthRule without a reason.
 pub fn reason_and_message<'m>(state: State, reason: &str, message: &'m str) -> Cow<'m, str> {
-    if state == State::Failed { with_reason(reason, message) } else { Cow::Borrowed(message) }
+    let has_reason = state == State::Failed && reason != state.name();
+    if has_reason { with_reason(reason, message) } else { Cow::Borrowed(message) }
 }
 
 /// An object that is not ready, and owns no other that is not.
