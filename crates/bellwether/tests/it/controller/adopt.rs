@@ -418,7 +418,10 @@ async fn missing_rights_are_reported() -> Result<()> {
     let run = Adopting::begin(&user, namespace, WORDS)?.end().await?;
     assert_eq!(run.code, Some(2), "{run}");
     let name = format!("user \"adopter-of-{namespace}\"");
-    let expected = format!("error: {name} cannot get configmaps in namespace {namespace}\n");
+    let expected = format!(
+        "error: {name} cannot get configmaps in namespace {namespace}. Grant user adopter-of-{namespace} the verb get on \
+         configmaps\n"
+    );
     assert!(run.stderr.contains(&expected), "{run}");
 
     let rights = vec![
@@ -450,7 +453,7 @@ async fn crds_must_be_installed() -> Result<()> {
     let expected = format!(
         "error: CRDs not installed. Run: bellwether crds | kubectl apply --server-side -f -\n\
          error: Service/nosuch not found in namespace {}. Create it first, or leave it out\n\
-         error: Node/none is cluster-scoped, and members must be in the namespace of the Application. Leave it out\n",
+         error: Node/none is cluster-scoped and cannot be a member. Leave it out\n",
         text(&json!(story.namespace))
     );
     assert_eq!(run.stderr, expected);

@@ -67,6 +67,6 @@ async fn what_is_wrong_is_said() -> Result<()> {
     assert_eq!(nowhere.stderr.lines().count(), 1, "{nowhere}");
     assert!(nowhere.stderr.contains("cannot read kubeconfig /nowhere/config: no such file"), "{nowhere}");
     let level = crate::run(&["controller", "--log", "lots=of=noise"]);
-    assert!(level.stderr.contains("Set a level such as info or debug."), "{level}");
+    assert!(level.stderr.contains("Set a level such as info or debug"), "{level}");
     Ok(())
 }

@@ -311,7 +311,7 @@ fn flags_that_are_refused() {
         (&["--olm-operator-condition", "operators/shop"], "--olm-rollup <NAME>"),
         (
             &["--olm-operator-condition", "shop", "--olm-rollup", "all"],
-            "invalid value 'shop' for '--olm-operator-condition <NAMESPACE/NAME>': expected NAMESPACE/NAME of the operator's \
+            "invalid value 'shop' for '--olm-operator-condition <NAMESPACE/NAME>': use NAMESPACE/NAME of the operator's \
              ClusterServiceVersion, such as operators/shop.v1.2.0\n",
         ),
         (

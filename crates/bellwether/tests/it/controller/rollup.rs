@@ -283,7 +283,7 @@ async fn bad_specs() -> Result<()> {
         (
             "{group: cdi.kubevirt.io, kind: CDI, selector: {matchLabels: {a: b}}}",
             "NoObjectsSelected",
-            "matches a=b",
+            "matches selector a=b",
         ),
         (
             "{group: kubevirt.io, kind: KubeVirt, name: kubevirt}",
