@@ -147,7 +147,8 @@ impl Page<'_> {
             if let Some(verdict) = row.assessment.verdict() {
                 let progress = (verdict.state != State::Unknown).then_some(verdict.progress);
                 cells.push(verdict.since.map(|since| how_long(since, self.now)).unwrap_or_default().into());
-                // On a narrow screen, names and reasons need the room. A table omits a column without content.
+                // On a narrow screen, names and reasons need the room. A table omits a column without
+                // content.
                 let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
                 cells.push(if has_room { bar(progress).into() } else { Cell::default() });
                 if self.wide {

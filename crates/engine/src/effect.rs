@@ -20,8 +20,8 @@ pub enum Effect {
     Follow { feed: FeedId, cluster: Cluster, kind: GroupKind, lens: Arc<Lens> },
     /// Stop watching.
     Leave { feed: FeedId, cluster: Cluster },
-    /// The slot may need a write; `None` withdraws it. [`Engine::render_write`](crate::Engine::render_write) renders the
-    /// change when the write is due, so that changes in between cost no rendering.
+    /// The slot may need a write; `None` withdraws it. [`Engine::render_write`](crate::Engine::render_write)
+    /// renders the change when the write is due, so that changes in between cost no rendering.
     EnqueueWrite(Slot, Option<Urgency>),
     /// The status of a group may have changed. Without a name: of all groups of the kind, also of names that
     /// do not exist.

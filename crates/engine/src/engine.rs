@@ -26,8 +26,8 @@ use crate::{
     rollup::Rollups,
 };
 
-/// If the clock was set back by at least this, all kinds are relisted: a verdict may have been computed with a
-/// time that is in the future now. After a smaller step, that time comes soon.
+/// If the clock was set back by at least this, all kinds are relisted: a verdict may have been computed with
+/// a time that is in the future now. After a smaller step, that time comes soon.
 const MIN_SETBACK_TO_RELIST: SignedDuration = SignedDuration::from_mins(1);
 
 /// In the order in which they act: HealthRules first, because they change the verdicts of the others'

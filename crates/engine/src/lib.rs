@@ -3,18 +3,18 @@
 //!
 //! How a change of a Service reaches the status of an Application:
 //!
-//! 1. A [`ClusterSource`] (the reflectors of one API server) decodes the Service through a [`Lens`] into [`Facts`],
-//!    which include its health verdict, and delivers them as [`Event::Feed`] to [`Engine::step`].
+//! 1. A [`ClusterSource`] (the reflectors of one API server) decodes the Service through a [`Lens`] into
+//!    [`Facts`], which include its health verdict, and delivers them as [`Event::Feed`] to [`Engine::step`].
 //! 2. `Feeds`, the store of facts, compares them with the stored ones. If only the resourceVersion differs,
 //!    no group is evaluated.
 //! 3. Every `Grouping` (Applications, Rollups, HealthRules) gets the change. The index of the Applications
 //!    finds those whose selector matches the labels, and each replaces the Service's entry in its `Members`.
 //! 4. After the last event of the step, each dirty group is evaluated: only the statuses of its conditions,
-//!    no messages. `Publication` compares them with the stored conditions and emits [`Effect::EnqueueWrite`] for the
-//!    slot.
-//! 5. The [`Outbox`] calls [`Engine::render_write`] when the write is due. Now the status is rendered and compared
-//!    with the stored one; if they differ, the result is a merge patch with uid and resourceVersion as
-//!    preconditions.
+//!    no messages. `Publication` compares them with the stored conditions and emits [`Effect::EnqueueWrite`]
+//!    for the slot.
+//! 5. The [`Outbox`] calls [`Engine::render_write`] when the write is due. Now the status is rendered and
+//!    compared with the stored one; if they differ, the result is a merge patch with uid and resourceVersion
+//!    as preconditions.
 //! 6. The caller sends the patch while it holds the lease, and returns the result as [`Event::Written`].
 
 mod app_k8s_io;

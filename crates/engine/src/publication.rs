@@ -1,5 +1,6 @@
 //! The status of one of our own objects: what is stored in the cluster, and what it should be. Decides when a
-//! write is needed, guards it with the resourceVersion, and records each condition transition as an Event once.
+//! write is needed, guards it with the resourceVersion, and records each condition transition as an Event
+//! once.
 
 use std::sync::Arc;
 

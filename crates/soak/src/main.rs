@@ -3,12 +3,13 @@
 //! Arguments: the controller's binary, the duration in minutes, the seed, and the directory for the logs of
 //! the controllers (written only after an error).
 //!
-//! - Load and faults: `objects` defines the objects, `rules` the HealthRules, and `load` changes them. `environment` is
-//!   the control plane, `replica` one controller, and `faults` injects faults.
+//! - Load and faults: `objects` defines the objects, `rules` the HealthRules, and `load` changes them.
+//!   `environment` is the control plane, `replica` one controller, and `faults` injects faults.
 //! - Expected statuses: the oracle of the simulation computes them from the objects in the cluster.
-//! - Checks: `watch` and `observer` observe all changes and record them in the `history`. `status_checks` compares each
-//!   published status, as a `statement` for each kind, with the states that the controller may have seen;
-//!   `fault_windows` says how stale those may be. `final_check` checks everything after the faults are lifted.
+//! - Checks: `watch` and `observer` observe all changes and record them in the `history`. `status_checks`
+//!   compares each published status, as a `statement` for each kind, with the states that the controller may
+//!   have seen; `fault_windows` says how stale those may be. `final_check` checks everything after the faults
+//!   are lifted.
 //! - Output: `alarm` prints errors at once, `report` prints the table at the end.
 
 mod alarm;
@@ -78,8 +79,8 @@ async fn main() -> Result<ExitCode> {
     let alarms = Alarms::default();
     log(&format!("starting the control plane, seed {seed}"));
     let environment = Arc::new(Environment::set_up(&program).await?);
-    // The observer and its readers share this thread: the oracle's objects are not Send. Proxies use the other
-    // threads.
+    // The observer and its readers share this thread: the oracle's objects are not Send. Proxies use the
+    // other threads.
     let soak = Box::pin(soak(&environment, &alarms, Duration::from_secs(60 * minutes), seed));
     let report = LocalSet::new().run_until(soak).await;
     if report.is_err() || alarms.count() > 0 {

@@ -136,8 +136,8 @@ impl Table {
     }
 }
 
-/// Decides where the last column is printed. Shrinks the widest columns of names only if the others do not fit
-/// on the screen without it.
+/// Decides where the last column is printed. Shrinks the widest columns of names only if the others do not
+/// fit on the screen without it.
 fn fit(widths: &mut [usize], screen: usize) -> LastColumn {
     let Some((last, others)) = widths.split_last_mut() else { return LastColumn::Whole };
     let used: usize = others.iter().filter(|width| **width > 0).map(|width| width + GAP).sum();

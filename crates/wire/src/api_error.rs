@@ -1,7 +1,7 @@
 //! An error response: the HTTP status, the `Retry-After` header and the `Status` object in the body.
 //!
-//! [`ReadError`](crate::read_error::ReadError) says what it means for a read, [`WriteResult`](crate::WriteResult) for a
-//! write.
+//! [`ReadError`](crate::read_error::ReadError) says what it means for a read,
+//! [`WriteResult`](crate::WriteResult) for a write.
 
 use std::{error::Error, fmt, time::Duration};
 

@@ -1,8 +1,9 @@
-//! The pages hold what the program prints: README.md, CONTRIBUTING.md, `docs/` and the READMEs of `examples/`.
+//! The pages hold what the program prints: README.md, CONTRIBUTING.md, `docs/` and the READMEs of
+//! `examples/`.
 //!
-//! A block with the info string `console` is a transcript: lines that begin with `$ ` are commands, and the lines below each
-//! are its output. The commands run in a shell in the root of the repository, or, for a page of `examples/`, in its own
-//! directory. A comment before the block has options:
+//! A block with the info string `console` is a transcript: lines that begin with `$ ` are commands, and the
+//! lines below each are its output. The commands run in a shell in the root of the repository, or, for a page
+//! of `examples/`, in its own directory. A comment before the block has options:
 //!
 //! ```text
 //! <!-- transcript: columns=100 cluster
@@ -17,8 +18,8 @@
 //! | `namespace=NAME` | with `cluster`: create this namespace and use it until the end of the page |
 //! | further lines | commands that run before the block and must succeed; their output is not shown |
 //!
-//! `bellwether` is this build. Its clock is [`crate::NOW`] where it has the flag `--now`. `echo $?` prints the exit code of
-//! the command above it. A line `…` stands for any number of lines.
+//! `bellwether` is this build. Its clock is [`crate::NOW`] where it has the flag `--now`. `echo $?` prints
+//! the exit code of the command above it. A line `…` stands for any number of lines.
 //!
 //! `UPDATE_DOCS=1 cargo test -p bellwether --test it docs` rewrites the outputs in place.
 

@@ -1,9 +1,9 @@
 //! Applications: members in one namespace, selected by labels.
 //!
 //! `index.rs` finds the Applications that an object may belong to, and `membership.rs` counts it.
-//! `ownership.rs`, `dependencies.rs` and `health_check_pod.rs` each implement one part of the spec. `status.rs`
-//! renders the status. Applications of `app.k8s.io` are converted on input (`manifest.rs`) and have their own
-//! status (`app_k8s_io.rs`).
+//! `ownership.rs`, `dependencies.rs` and `health_check_pod.rs` each implement one part of the spec.
+//! `status.rs` renders the status. Applications of `app.k8s.io` are converted on input (`manifest.rs`) and
+//! have their own status (`app_k8s_io.rs`).
 
 mod app_k8s_io;
 mod application_state;

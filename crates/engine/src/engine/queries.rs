@@ -31,8 +31,8 @@ impl Engine {
         }
     }
 
-    /// All groups whose members are known, with their members, sorted by name. Empty before the required kinds
-    /// are listed.
+    /// All groups whose members are known, with their members, sorted by name. Empty before the required
+    /// kinds are listed.
     pub fn groups(&self, now: Timestamp) -> Vec<Group> {
         if !self.synced {
             return Vec::new();

@@ -28,8 +28,8 @@ const FORGET_AFTER: SignedDuration = SignedDuration::from_secs(10);
 /// After failures: the first delay, doubled each time up to the second one.
 const RETRY_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_millis(100), SignedDuration::from_secs(30));
-/// The same after a rejection. It will be rejected again unless RBAC, quota or admission change, or unless the
-/// API server has just started and has not loaded its RBAC rules.
+/// The same after a rejection. It will be rejected again unless RBAC, quota or admission change, or unless
+/// the API server has just started and has not loaded its RBAC rules.
 const REFUSED_BACKOFF: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(2), SignedDuration::from_mins(10));
 

@@ -1,7 +1,7 @@
 //! User rules: CEL clauses, Flux health expressions, Argo CD health scripts.
 //!
-//! [`UserRule::compile`] turns a [`UserRule`] into a [`CompiledRule`] or returns its [`RuleFieldError`]s. [`UserRules`]
-//! finds the rule for an object and the fields that the rules for a kind read.
+//! [`UserRule::compile`] turns a [`UserRule`] into a [`CompiledRule`] or returns its [`RuleFieldError`]s.
+//! [`UserRules`] finds the rule for an object and the fields that the rules for a kind read.
 
 mod clauses;
 mod flux;

@@ -64,7 +64,8 @@ pub(crate) fn after_colon(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
 
-/// Adds a text with this indentation. If it is wider than `width` columns, it is wrapped with a hanging indent.
+/// Adds a text with this indentation. If it is wider than `width` columns, it is wrapped with a hanging
+/// indent.
 pub(crate) fn push_paragraph(text: &mut String, indent: &str, paragraph: &str, width: usize) {
     let paragraph = printable(paragraph);
     if indent.len() + columns(&paragraph) <= width {

@@ -1,11 +1,12 @@
 //! Transcripts of commands on a real control plane.
 //!
-//! All of them run one after the other in one test, on one cluster, page by page. `namespace=NAME` creates a namespace and
-//! makes it the one of the context until the end of the page. `bellwether controller … &` runs until the end of the page.
+//! All of them run one after the other in one test, on one cluster, page by page. `namespace=NAME` creates a
+//! namespace and makes it the one of the context until the end of the page. `bellwether controller … &` runs
+//! until the end of the page.
 //!
-//! What varies from run to run is replaced: the column AGE is `1m`, the time at the beginning of a line is `12:00:00`, and
-//! `after 3s` is `after 4s`. A command that only reads is repeated until it prints what the page has. In the end, the
-//! metrics that the pages name must be among those of the controllers.
+//! What varies from run to run is replaced: the column AGE is `1m`, the time at the beginning of a line is
+//! `12:00:00`, and `after 3s` is `after 4s`. A command that only reads is repeated until it prints what the
+//! page has. In the end, the metrics that the pages name must be among those of the controllers.
 
 use std::{
     fs,

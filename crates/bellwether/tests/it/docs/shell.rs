@@ -10,8 +10,8 @@ use anyhow::{Result, ensure};
 
 use crate::{NOW, Run, terminal::on_a_terminal};
 
-/// `bellwether` and `kubectl` are functions, so that they also work in pipes. `bellwether` gets the time of these tests where
-/// it has a flag for it.
+/// `bellwether` and `kubectl` are functions, so that they also work in pipes. `bellwether` gets the time of
+/// these tests where it has a flag for it.
 const FUNCTIONS: &str = r#"exec 2>&1
 bellwether() {
   case "$1 $2" in
