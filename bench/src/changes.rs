@@ -6,7 +6,7 @@ use anyhow::Result;
 use bellwether_engine::Event;
 
 use crate::{
-    driver::{Driver, Told},
+    driver::{DecodedObject, Driver},
     rounds::cpu_time,
 };
 
@@ -16,17 +16,17 @@ const LONG: Duration = Duration::from_millis(1500);
 /// An object in two states, at first ready.
 #[derive(Debug)]
 pub struct Pair {
-    states: [Told; 2],
+    states: [DecodedObject; 2],
     ready: bool,
 }
 
 impl Pair {
-    pub fn new(unwell: Told, well: Told) -> Self {
-        Self { states: [unwell, well], ready: true }
+    pub fn new(unready: DecodedObject, ready: DecodedObject) -> Self {
+        Self { states: [unready, ready], ready: true }
     }
 
     /// Changes the state, and returns the watch event.
-    pub fn turn(&mut self, driver: &mut Driver) -> Event {
+    pub fn toggle(&mut self, driver: &mut Driver) -> Event {
         self.ready = !self.ready;
         self.event(driver)
     }
@@ -46,13 +46,13 @@ pub fn time_of_a_change(
     together: usize,
 ) -> Result<(u64, u64)> {
     let (mut time, mut changes, mut next) = (Duration::ZERO, 0, 0);
-    let (mut words, mut statuses) = (Duration::ZERO, 0);
-    while time + words < LONG {
+    let (mut rendering, mut statuses) = (Duration::ZERO, 0);
+    while time + rendering < LONG {
         let mut events: Vec<_> = (0..round)
             .map(|_| {
                 // A prime, so that consecutive changes are far apart in the list.
                 next = (next + 7919) % pairs.len();
-                pairs[next].turn(driver)
+                pairs[next].toggle(driver)
             })
             .collect();
         let begun = cpu_time()?;
@@ -61,13 +61,13 @@ pub fn time_of_a_change(
         }
         let stepped = cpu_time()?;
         let written = driver.render_statuses();
-        words += cpu_time()?.saturating_sub(stepped);
+        rendering += cpu_time()?.saturating_sub(stepped);
         time += stepped.saturating_sub(begun);
         changes += round as u64;
         statuses += written.len() as u64;
         driver.written(written);
     }
-    Ok((nanos(time) / changes, nanos(words) / statuses.max(1)))
+    Ok((nanos(time) / changes, nanos(rendering) / statuses.max(1)))
 }
 
 pub fn nanos(time: Duration) -> u64 {

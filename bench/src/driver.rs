@@ -31,7 +31,7 @@ pub struct Driver {
 
 /// A decoded object, as a watch delivers it.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct DecodedObject {
     name: NamespacedName,
     seen: ObservedObject,
 }
@@ -88,7 +88,7 @@ impl Driver {
                 let metadata = &mut written["metadata"];
                 metadata["resourceVersion"] = version.to_string().into();
                 metadata["generation"] = 1.into();
-                let Told { name, seen } = look(lens, written.to_string().as_bytes(), now)?;
+                let DecodedObject { name, seen } = decode(lens, written.to_string().as_bytes(), now)?;
                 events.push(Event::Feed(*feed, FeedEvent::Applied(name, Box::new(seen))));
             }
             events.push(Event::Feed(*feed, FeedEvent::ListCompleted));
@@ -109,14 +109,14 @@ impl Driver {
     }
 
     /// Decodes an object as a watch does.
-    pub fn read(&self, json: &[u8]) -> Result<Told> {
-        look(&self.members.1, json, self.now)
+    pub fn decode(&self, json: &[u8]) -> Result<DecodedObject> {
+        decode(&self.members.1, json, self.now)
     }
 
     /// The watch event for this state of an object, with a new resourceVersion.
-    pub fn event(&mut self, told: &Told) -> Event {
+    pub fn event(&mut self, decoded: &DecodedObject) -> Event {
         self.version += 1;
-        let Told { name, mut seen } = told.clone();
+        let DecodedObject { name, mut seen } = decoded.clone();
         seen.facts.resource_version = ResourceVersion::new(&self.version.to_string());
         Event::Feed(self.members.0, FeedEvent::Applied(name, Box::new(seen)))
     }
@@ -195,8 +195,8 @@ fn served(version: &str, plural: &str) -> ServedResource {
     }
 }
 
-fn look(lens: &Lens, json: &[u8], now: Timestamp) -> Result<Told> {
+fn decode(lens: &Lens, json: &[u8], now: Timestamp) -> Result<DecodedObject> {
     let object = Object::from_json(json, lens.plan())?;
     let (name, seen) = lens.project(&object, ProjectionContext { now, has_status: Some(true) });
-    Ok(Told { name, seen })
+    Ok(DecodedObject { name, seen })
 }

@@ -11,7 +11,7 @@ mod subject;
 pub mod umbrella;
 
 pub use changes::{Pair, nanos, time_of_a_change};
-pub use driver::{Driver, Told};
+pub use driver::{DecodedObject, Driver};
 pub use expression::{Expression, report_expressions};
 pub use population::Population;
 pub use rounds::{cpu_time, median};

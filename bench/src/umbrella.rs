@@ -61,15 +61,15 @@ pub fn component(number: usize) -> Json {
 }
 
 /// The status that an operator writes.
-pub fn status(well: bool) -> Json {
+pub fn status(ready: bool) -> Json {
     let condition = |kind: &str, status: &str| {
         json!({
-            "type": kind, "status": status, "reason": if well { "InstallSucceeded" } else { "HealInProgress" },
-            "message": if well { "all three copies are running" } else { "two of three copies are running" },
-            "lastTransitionTime": if well { "2026-11-14T09:00:00Z" } else { "2026-11-14T10:00:00Z" },
+            "type": kind, "status": status, "reason": if ready { "InstallSucceeded" } else { "HealInProgress" },
+            "message": if ready { "all three copies are running" } else { "two of three copies are running" },
+            "lastTransitionTime": if ready { "2026-11-14T09:00:00Z" } else { "2026-11-14T10:00:00Z" },
         })
     };
-    let degraded = if well { "False" } else { "True" };
+    let degraded = if ready { "False" } else { "True" };
     let conditions =
         [condition("Available", "True"), condition("Progressing", degraded), condition("Degraded", degraded)];
     json!({ "conditions": conditions })

@@ -62,25 +62,26 @@ pub async fn compare(subjects: &Subjects) -> Result<String> {
     let ours = statuses(&stage, &stage.settled(&controller, Duration::from_secs(8)).await?).await?;
     drop((controller, stage));
 
-    let mut mistakes = Vec::new();
-    let mut text = table(&situations, &old, &ours, &mut mistakes)?;
+    let mut unexpected = Vec::new();
+    let mut text = table(&situations, &old, &ours, &mut unexpected)?;
     for (situation, fields) in ours.iter().filter(|(name, _)| !is_fatal(name)) {
-        for (field, says) in fields {
+        for (field, value) in fields {
             let other = taken_over.get(situation).and_then(|fields| fields.get(field));
             // Owner references stay, also those that Bellwether would not have set.
-            if other != Some(says) && *field != "owners" {
-                mistakes.push(format!("{situation}: after the switch, {field} is {other:?}, want {says:?}"));
+            if other != Some(value) && *field != "owners" {
+                unexpected
+                    .push(format!("{situation}: after the switch, {field} is {other:?}, want {value:?}"));
             }
         }
     }
-    mistakes.extend(survived.iter().map(|name| format!("{name}: the old controller did not end")));
+    unexpected.extend(survived.iter().map(|name| format!("{name}: the old controller did not end")));
     for situation in situations::fatal() {
-        let says = ours.get(situation.name).and_then(|fields| fields.get("Ready")).map(String::as_str);
+        let ready = ours.get(situation.name).and_then(|fields| fields.get("Ready")).map(String::as_str);
         write!(text, "\n{:<22}({})", situation.name, situation.because)?;
         write!(text, "\n    {:<18}old   the process ends at each start", "")?;
-        write!(text, "\n    {:<18}ours  {}", "Ready", says.unwrap_or_default())?;
+        write!(text, "\n    {:<18}ours  {}", "Ready", ready.unwrap_or_default())?;
     }
-    ensure!(mistakes.is_empty(), "{text}\n\nunexpected:\n{}", mistakes.join("\n"));
+    ensure!(unexpected.is_empty(), "{text}\n\nunexpected:\n{}", unexpected.join("\n"));
     let count = old.len();
     let differing = situations.iter().filter(|situation| !situation.differs.is_empty()).count();
     write!(
@@ -169,7 +170,7 @@ async fn statuses(stage: &Stage, applications: &[Value]) -> Result<Statuses> {
 fn fields(status: &Value) -> Fields {
     let list = |field: &str| status[field].as_array().cloned().unwrap_or_default();
     let conditions = list("conditions");
-    let says = |kind: &str| {
+    let summary = |kind: &str| {
         let it = conditions.iter().find(|condition| condition["type"] == kind).cloned().unwrap_or_default();
         format!("{} {}: {}", text(&it["status"]), text(&it["reason"]), text(&it["message"]))
     };
@@ -186,8 +187,8 @@ fn fields(status: &Value) -> Fields {
         ("observedGeneration", status["observedGeneration"].to_string()),
         ("conditions", types.join(" ")),
         ("times", ours.iter().all(|it| has_times(it)).to_string()),
-        ("Ready", says("Ready")),
-        ("Error", says("Error")),
+        ("Ready", summary("Ready")),
+        ("Error", summary("Error")),
         ("components", list("components").iter().map(component).collect::<Vec<_>>().join(", ")),
         ("componentsReady", text(&status["componentsReady"])),
     ])
@@ -218,7 +219,7 @@ fn table(
     situations: &[Situation],
     old: &Statuses,
     ours: &Statuses,
-    mistakes: &mut Vec<String>,
+    unexpected: &mut Vec<String>,
 ) -> Result<String> {
     let mut text = String::new();
     let nothing = Fields::new();
@@ -228,22 +229,22 @@ fn table(
         // The examples have no expected differences.
         let may_differ = |field: &str| situation.is_some_and(|situation| situation.differs.contains(&field));
         let mut is_first = true;
-        for (field, says) in own {
+        for (field, value) in own {
             let other = before.get(field).map(String::as_str).unwrap_or_default();
-            if other == says {
+            if other == value {
                 if may_differ(field) {
-                    mistakes.push(format!("{name}: {field} should differ, but both are {says}"));
+                    unexpected.push(format!("{name}: {field} should differ, but both are {value}"));
                 }
                 continue;
             }
             if !may_differ(field) {
-                mistakes.push(format!("{name}: {field} is {says:?}, old {other:?}"));
+                unexpected.push(format!("{name}: {field} is {value:?}, old {other:?}"));
             }
             if is_first {
                 write!(text, "\n{name:<22}({})", situation.map_or("", |situation| situation.because))?;
                 is_first = false;
             }
-            write!(text, "\n    {field:<18}old   {other}\n    {:<18}ours  {says}", "")?;
+            write!(text, "\n    {field:<18}old   {other}\n    {:<18}ours  {value}", "")?;
         }
     }
     Ok(text)

@@ -41,8 +41,8 @@ struct Figures {
     delays: Vec<f64>,
     quiet_calls: usize,
     quiet_writes: usize,
-    quiet_work: f64,
-    work: f64,
+    quiet_cpu: f64,
+    cpu: f64,
     memory: f64,
 }
 
@@ -71,8 +71,8 @@ pub async fn race(subjects: &Subjects) -> Result<String> {
         &format!("requests in {} s while idle", QUIET.as_secs()),
     )?;
     row(0, count(old.quiet_writes), count(ours.quiet_writes), "of them writes")?;
-    row(2, old.quiet_work, ours.quiet_work, "s of CPU time meanwhile")?;
-    row(2, old.work, ours.work, "s of CPU time in total")?;
+    row(2, old.quiet_cpu, ours.quiet_cpu, "s of CPU time meanwhile")?;
+    row(2, old.cpu, ours.cpu, "s of CPU time in total")?;
     row(1, old.memory / MIB, ours.memory / MIB, "MiB of memory at the end")?;
     Ok(text)
 }
@@ -105,7 +105,7 @@ async fn run(who: Who, subjects: &Subjects, changes: usize) -> Result<Figures> {
     proxy.forget();
     let before = work_of(process)?;
     sleep(QUIET).await;
-    let (quiet_work, (quiet_calls, quiet_writes)) = (work_of(process)? - before, calls());
+    let (quiet_cpu, (quiet_calls, quiet_writes)) = (work_of(process)? - before, calls());
 
     let mut delays = Vec::new();
     for change in 0..changes {
@@ -119,7 +119,7 @@ async fn run(who: Who, subjects: &Subjects, changes: usize) -> Result<Figures> {
         while next(&mut watch).await? != expected {}
         delays.push(since.elapsed().as_secs_f64());
     }
-    let (work, memory) = (work_of(process)?, memory_of(process)?);
+    let (cpu, memory) = (work_of(process)?, memory_of(process)?);
     Ok(Figures {
         first,
         first_calls,
@@ -127,8 +127,8 @@ async fn run(who: Who, subjects: &Subjects, changes: usize) -> Result<Figures> {
         delays,
         quiet_calls,
         quiet_writes,
-        quiet_work,
-        work,
+        quiet_cpu,
+        cpu,
         memory,
     })
 }

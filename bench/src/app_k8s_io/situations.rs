@@ -307,13 +307,13 @@ fn others() -> Vec<Situation> {
 
 fn generic() -> Vec<Situation> {
     let widgets = [("example.com", "Widget")];
-    let says = |kind: &str, status: &str| json!({"conditions": [condition(kind, status, "Some")]});
+    let conditions = |kind: &str, status: &str| json!({"conditions": [condition(kind, status, "Some")]});
     vec![
         same("custom-silent", &widgets, [widget(&json!(null))])
             .state_differs("an object without a status has not been observed by its controller"),
-        same("custom-ready", &widgets, [widget(&says("Ready", "True"))]),
-        same("custom-not-ready", &widgets, [widget(&says("Ready", "False"))]),
-        same("custom-unknown", &widgets, [widget(&says("Ready", "Unknown"))])
+        same("custom-ready", &widgets, [widget(&conditions("Ready", "True"))]),
+        same("custom-not-ready", &widgets, [widget(&conditions("Ready", "False"))]),
+        same("custom-unknown", &widgets, [widget(&conditions("Ready", "Unknown"))])
             .state_differs("Ready=Unknown is not ready"),
         same(
             "custom-in-progress",

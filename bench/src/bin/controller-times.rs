@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use bellwether_bench::{
     Population,
-    live::{Process, Server, Sightings},
+    live::{Observations, Process, Server},
 };
 use bellwether_testkit::{Cluster, work_of, work_of_all};
 use serde_json::json;
@@ -54,7 +54,7 @@ struct Benchmark {
     program: PathBuf,
     population: Population,
     server: Server,
-    sightings: Sightings,
+    observations: Observations,
 }
 
 #[tokio::main]
@@ -76,8 +76,8 @@ impl Benchmark {
         let cluster = Cluster::start().await?;
         cluster.install(&bellwether_api::crds()).await?;
         let server = Server::new(cluster.admin().client().await?);
-        let sightings = Sightings::begin(&server).await?;
-        Ok(Self { cluster, program, population, server, sightings })
+        let observations = Observations::begin(&server).await?;
+        Ok(Self { cluster, program, population, server, observations })
     }
 
     async fn run(&self, seconds: usize, rate: usize) -> Result<()> {
@@ -97,8 +97,8 @@ impl Benchmark {
         figure("memory_full", controller.memory()?)?;
         figure("memory_each", (controller.memory()? - empty) / float(self.population.objects()))?;
         self.idle(&controller).await?;
-        self.turns(&controller, seconds, rate).await?;
-        self.words(rate).await?;
+        self.readiness_changes(&controller, seconds, rate).await?;
+        self.message_changes(rate).await?;
         self.changes_without_effect().await?;
         self.burst().await?;
         figure("memory_later", controller.memory()?)?;
@@ -116,7 +116,7 @@ impl Benchmark {
         let before = self.server.calls().await?;
         let controller = self.start()?;
         figure("first_ready_s", controller.ready().await?.as_secs_f64())?;
-        let right = self.sightings.all_have(&self.expected(0), TIMEOUT).await?;
+        let right = self.observations.all_have(&self.expected(0), TIMEOUT).await?;
         figure("first_right_s", (right - controller.begun()).as_secs_f64())?;
         sleep(QUIET).await;
         figure("first_writes", (self.server.calls().await? - before).statuses)?;
@@ -125,18 +125,19 @@ impl Benchmark {
 
     async fn idle(&self, controller: &Process) -> Result<()> {
         log("idle")?;
-        let (begun, before) = (Instant::now(), controller.work()?);
+        let (begun, before) = (Instant::now(), controller.cpu_seconds()?);
         sleep(IDLE).await;
-        figure("idle_percent", 100.0 * (controller.work()? - before) / begun.elapsed().as_secs_f64())
+        figure("idle_percent", 100.0 * (controller.cpu_seconds()? - before) / begun.elapsed().as_secs_f64())
     }
 
     /// One object of each Application in turn becomes not ready, and ready again.
-    async fn turns(&self, controller: &Process, seconds: usize, rate: usize) -> Result<()> {
+    async fn readiness_changes(&self, controller: &Process, seconds: usize, rate: usize) -> Result<()> {
         // Whole rounds, so that all are ready at the end.
         let round = 2 * self.population.applications();
         let count = (seconds * rate / round).max(1) * round;
         log(&format!("{count} changes, {rate} a second"))?;
-        let (before, worked, begun) = (self.server.calls().await?, self.work(controller)?, Instant::now());
+        let (before, cpu_before, begun) =
+            (self.server.calls().await?, self.cpu_seconds(controller)?, Instant::now());
         let histograms = ["bellwether_engine_step_duration_seconds", "bellwether_write_duration_seconds"];
         let means = [mean(controller, histograms[0]).await?, mean(controller, histograms[1]).await?];
         let changes = (0..count).map(|number| {
@@ -144,7 +145,7 @@ impl Benchmark {
             (self.population.members(application).start, number / self.population.applications() % 2 == 1)
         });
         let accepted = self.make(changes, rate).await?;
-        let (work, time) = (self.work(controller)?, begun.elapsed().as_secs_f64());
+        let (cpu, time) = (self.cpu_seconds(controller)?, begun.elapsed().as_secs_f64());
         sleep(QUIET).await;
         let calls = self.server.calls().await? - before;
         self.report_delays("turn", &accepted)?;
@@ -152,7 +153,7 @@ impl Benchmark {
         figure("turn_writes", calls.statuses / float(accepted.len()))?;
         figure("turn_events", calls.events / float(accepted.len()))?;
         let names = ["turn_percent", "turn_server_percent", "turn_others_percent"];
-        for (name, (after, before)) in names.into_iter().zip(work.into_iter().zip(worked)) {
+        for (name, (after, before)) in names.into_iter().zip(cpu.into_iter().zip(cpu_before)) {
             figure(name, 100.0 * (after - before) / time)?;
         }
         for ((name, metric), before) in
@@ -165,19 +166,19 @@ impl Benchmark {
     }
 
     /// The CPU times of the controller, of the control plane, and of all other processes except this one.
-    fn work(&self, controller: &Process) -> Result<[f64; 3]> {
+    fn cpu_seconds(&self, controller: &Process) -> Result<[f64; 3]> {
         let parts = self.cluster.parts().filter_map(|part| self.cluster.process_id(part));
-        let (own, server) = (controller.work()?, parts.map(work_of).sum::<Result<f64>>()?);
+        let (own, server) = (controller.cpu_seconds()?, parts.map(work_of).sum::<Result<f64>>()?);
         Ok([own, server, work_of_all()? - own - server - work_of(process::id())?])
     }
 
     /// Changes objects of Applications that are not ready before and after the change, so that only messages
     /// change.
-    async fn words(&self, rate: usize) -> Result<()> {
+    async fn message_changes(&self, rate: usize) -> Result<()> {
         let applications = self.population.applications();
         let first: Vec<_> = (0..applications).map(|number| self.population.members(number).start).collect();
-        self.server.turn_all(&self.population, first.iter().copied(), false).await?;
-        self.sightings.all_have(&self.expected(1), TIMEOUT).await?;
+        self.server.set_all_ready(&self.population, first.iter().copied(), false).await?;
+        self.observations.all_have(&self.expected(1), TIMEOUT).await?;
         sleep(QUIET).await;
         let mut choice = 1_u64;
         let mut waiting: HashMap<usize, bool> = HashMap::new();
@@ -199,8 +200,8 @@ impl Benchmark {
         self.report_delays("words", &accepted)?;
         figure("words_writes", (self.server.calls().await? - before).statuses / float(accepted.len()))?;
         let left = waiting.into_iter().filter(|(_, waiting)| *waiting).map(|(object, _)| object);
-        self.server.turn_all(&self.population, first.into_iter().chain(left), true).await?;
-        self.sightings.all_have(&self.expected(0), TIMEOUT).await?;
+        self.server.set_all_ready(&self.population, first.into_iter().chain(left), true).await?;
+        self.observations.all_have(&self.expected(0), TIMEOUT).await?;
         sleep(QUIET).await;
         Ok(())
     }
@@ -235,7 +236,7 @@ impl Benchmark {
                 for number in 0..own {
                     clock.tick().await;
                     let object = members[number % members.len()];
-                    server.turn(&population, object, number / members.len() % 2 == 1).await?;
+                    server.set_ready(&population, object, number / members.len() % 2 == 1).await?;
                 }
                 anyhow::Ok(own)
             });
@@ -245,7 +246,7 @@ impl Benchmark {
             made += own??;
         }
         let took = begun.elapsed().as_secs_f64();
-        self.sightings.all_have(&self.expected(0), TIMEOUT).await?;
+        self.observations.all_have(&self.expected(0), TIMEOUT).await?;
         sleep(QUIET).await;
         figure("burst_changes", float(made))?;
         figure("burst_s", took)?;
@@ -271,10 +272,10 @@ impl Benchmark {
         log("restart after changes")?;
         let applications = 0..self.population.applications();
         let objects = applications.map(|application| self.population.members(application).start);
-        self.server.turn_all(&self.population, objects, false).await?;
+        self.server.set_all_ready(&self.population, objects, false).await?;
         let before = self.server.calls().await?;
         let controller = self.start()?;
-        let right = self.sightings.all_have(&self.expected(1), TIMEOUT).await?;
+        let right = self.observations.all_have(&self.expected(1), TIMEOUT).await?;
         figure("changed_right_s", (right - controller.begun()).as_secs_f64())?;
         sleep(QUIET).await;
         figure("changed_writes", (self.server.calls().await? - before).statuses)?;
@@ -302,7 +303,7 @@ impl Benchmark {
             let (server, population) = (self.server.clone(), self.population.clone());
             tasks.spawn(async move {
                 let sent = Instant::now();
-                server.turn(&population, object, ready).await?;
+                server.set_ready(&population, object, ready).await?;
                 anyhow::Ok(Accepted { object, ready, sent, answered: Instant::now() })
             });
         }
@@ -317,7 +318,7 @@ impl Benchmark {
         let delay = |change: &Accepted| {
             let application = Population::application_name(self.population.application_of(change.object));
             let object = Population::object_name(change.object);
-            let shown = self.sightings.first(&application, change.sent, &object, change.ready)?;
+            let shown = self.observations.first(&application, change.sent, &object, change.ready)?;
             Some(1000.0 * shown.saturating_duration_since(change.answered).as_secs_f64())
         };
         let delays = sorted(changes.iter().filter_map(delay).collect());

@@ -32,8 +32,8 @@ fn main() -> Result<()> {
 fn load(driver: &mut Driver, population: &Population) -> Result<()> {
     let mut events = Vec::new();
     for object in 0..population.objects() {
-        let told = driver.read(population.object(object, 1, true)?.to_string().as_bytes())?;
-        events.push(driver.event(&told));
+        let decoded = driver.decode(population.object(object, 1, true)?.to_string().as_bytes())?;
+        events.push(driver.event(&decoded));
     }
     driver.list(events);
     let written = driver.render_statuses();

@@ -24,9 +24,9 @@ fn main() -> Result<()> {
     };
     let (ready, waiting) = (json(true)?, json(false)?);
     let begun = cpu_time()?;
-    let ready: Vec<_> = ready.iter().map(|json| driver.read(json)).collect::<Result<_>>()?;
+    let ready: Vec<_> = ready.iter().map(|json| driver.decode(json)).collect::<Result<_>>()?;
     let reading = cpu_time()?.saturating_sub(begun);
-    let waiting: Vec<_> = waiting.iter().map(|json| driver.read(json)).collect::<Result<_>>()?;
+    let waiting: Vec<_> = waiting.iter().map(|json| driver.decode(json)).collect::<Result<_>>()?;
     let states = waiting.into_iter().zip(ready);
     let mut pairs: Vec<_> = states.map(|(waiting, ready)| Pair::new(waiting, ready)).collect();
 

@@ -40,9 +40,9 @@ async fn main() -> Result<()> {
     eventually(TIMEOUT, "the CRD of the components is served", async || Ok(server.get(&path).await.is_ok()))
         .await?;
     writeln!(stderr(), "creating {components} components")?;
-    let set_status = async |number: usize, well: bool| {
+    let set_status = async |number: usize, ready: bool| {
         server
-            .merge(&format!("{path}/{}/status", name(number)), &json!({"status": umbrella::status(well)}))
+            .merge(&format!("{path}/{}/status", name(number)), &json!({"status": umbrella::status(ready)}))
             .await
     };
     server
@@ -67,11 +67,11 @@ async fn main() -> Result<()> {
     let mut times = Vec::new();
     for change in 0..changes {
         // A prime, so that consecutive changes are far apart in the list.
-        let (number, well) = (change / 2 * 7919 % components, change % 2 == 1);
+        let (number, ready) = (change / 2 * 7919 % components, change % 2 == 1);
         sleep(PAUSE).await;
-        set_status(number, well).await?;
+        set_status(number, ready).await?;
         let begun = Instant::now();
-        health_is(if well { "Healthy" } else { "Error" }).await?;
+        health_is(if ready { "Healthy" } else { "Error" }).await?;
         times.push(begun.elapsed());
     }
     let writes = controller.metric("bellwether_writes_total").await? - before;

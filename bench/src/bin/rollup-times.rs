@@ -24,10 +24,10 @@ fn main() -> Result<()> {
     let mut driver = Driver::of("Rollup", iter::once(umbrella::rollup()), PLURAL)?;
     let mut pairs = Vec::new();
     for number in 0..components {
-        let decode = |well: bool| {
+        let decode = |ready: bool| {
             let mut component = umbrella::component(number);
-            component["status"] = umbrella::status(well);
-            driver.read(component.to_string().as_bytes())
+            component["status"] = umbrella::status(ready);
+            driver.decode(component.to_string().as_bytes())
         };
         pairs.push(Pair::new(decode(false)?, decode(true)?));
     }
@@ -39,7 +39,7 @@ fn main() -> Result<()> {
 
     // One component changes, and one status is written.
     let pair = pairs.first_mut().context("the number of components is 0")?;
-    let event = pair.turn(&mut driver);
+    let event = pair.toggle(&mut driver);
     driver.step([event]);
     let written = driver.render_statuses();
     let writes = written.len();

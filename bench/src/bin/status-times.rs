@@ -32,7 +32,7 @@ async fn main() -> Result<()> {
     writeln!(stderr(), "creating {objects} objects")?;
     server.populate(&population).await?;
     // A tenth of the Applications is not ready, so that the output has causes.
-    server.turn_all(&population, (0..objects).step_by(10 * group), false).await?;
+    server.set_all_ready(&population, (0..objects).step_by(10 * group), false).await?;
 
     let kubeconfig = cluster.admin().kubeconfig_file()?;
     let mut seconds = Vec::new();

@@ -1,9 +1,9 @@
 //! A controller on a real control plane, observed from outside.
 
+mod observations;
 mod process;
 mod server;
-mod sightings;
 
+pub use observations::Observations;
 pub use process::Process;
 pub use server::{Calls, Server};
-pub use sightings::Sightings;

@@ -53,7 +53,7 @@ impl Process {
     }
 
     /// The CPU time on all cores, in seconds.
-    pub fn work(&self) -> Result<f64> {
+    pub fn cpu_seconds(&self) -> Result<f64> {
         work_of(self.id()?)
     }
 

@@ -65,18 +65,18 @@ impl Server {
     }
 
     /// Makes an object ready or not ready.
-    pub async fn turn(&self, population: &Population, object: usize, ready: bool) -> Result<()> {
+    pub async fn set_ready(&self, population: &Population, object: usize, ready: bool) -> Result<()> {
         let path = format!("{}/status", path(population, object));
         self.merge(&path, &json!({ "status": Population::replicas(ready) })).await
     }
 
-    pub async fn turn_all(
+    pub async fn set_all_ready(
         &self,
         population: &Population,
         objects: impl IntoIterator<Item = usize>,
         ready: bool,
     ) -> Result<()> {
-        self.all(objects.into_iter().map(|object| self.turn(population, object, ready))).await
+        self.all(objects.into_iter().map(|object| self.set_ready(population, object, ready))).await
     }
 
     /// Updates only `lastUpdateTime`, as controllers do that find nothing to change.

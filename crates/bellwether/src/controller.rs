@@ -190,7 +190,8 @@ async fn check_crds(client: &Client) {
         call(client, Verb::Get.request(&path, Vec::new()), REQUEST_TIMEOUT).await
         && error.class == ErrorClass::NotServed
     {
-        warn!("CRDs not installed. Run: {} crds | kubectl apply --server-side -f -", program());
+        let command = format!("{} crds | kubectl apply --server-side -f -", program());
+        warn!(command, "CRDs not installed: waiting for them");
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
 const TYPES: [&str; 4] = [AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE];
 
 /// In bytes. Reasons and messages are cut to this before they are stored.
-const LONGEST: usize = 1024;
+const MAX_MESSAGE: usize = 1024;
 
 /// What a Rollup keeps of the conditions of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
         let text = |field: &str| condition.get(field).and_then(Value::as_text).unwrap_or_default().trim();
         let short = |text: &str| {
             let mut text = text.to_owned();
-            shorten(&mut text, LONGEST);
+            shorten(&mut text, MAX_MESSAGE);
             text.into_boxed_str()
         };
         let status = ConditionStatus::of(text("status"));

@@ -79,7 +79,7 @@ pub(crate) struct Feed {
     listing: bool,
     lens: Arc<Lens>,
     /// The union of what its users want.
-    wanted: Arc<RequestedFields>,
+    requested: Arc<RequestedFields>,
     users: usize,
     round: u64,
     objects: HashMap<Arc<str>, BTreeMap<Arc<str>, ObjectId>>,
@@ -229,7 +229,7 @@ impl Feeds {
         &mut self,
         cluster: &Cluster,
         kind: &GroupKind,
-        wanted: &RequestedFields,
+        requested: &RequestedFields,
         effects: &mut Vec<Effect>,
     ) -> FeedId {
         let key = (cluster.clone(), kind.clone());
@@ -238,16 +238,16 @@ impl Feeds {
         {
             feed.users += 1;
             self.unused.remove(id);
-            if !feed.wanted.covers(wanted) {
-                feed.wanted = Arc::new(feed.wanted.and(wanted));
-                feed.lens = Arc::new(Lens::with(kind, Arc::clone(&self.rules), Arc::clone(&feed.wanted)));
+            if !feed.requested.covers(requested) {
+                feed.requested = Arc::new(feed.requested.and(requested));
+                feed.lens = Arc::new(Lens::with(kind, Arc::clone(&self.rules), Arc::clone(&feed.requested)));
                 follow(*id, feed, effects);
             }
             return *id;
         }
         self.last_id += 1;
         let id = FeedId(self.last_id);
-        let wanted = Arc::new(wanted.clone());
+        let requested = Arc::new(requested.clone());
         let feed = Feed {
             cluster: cluster.clone(),
             kind: kind.clone(),
@@ -255,8 +255,8 @@ impl Feeds {
             unreadable: None,
             listed: false,
             listing: false,
-            lens: Arc::new(Lens::with(kind, Arc::clone(&self.rules), Arc::clone(&wanted))),
-            wanted,
+            lens: Arc::new(Lens::with(kind, Arc::clone(&self.rules), Arc::clone(&requested))),
+            requested,
             users: 1,
             round: 0,
             objects: HashMap::new(),
@@ -303,7 +303,7 @@ impl Feeds {
         for (id, feed) in &mut self.by_id {
             if !self.rules.same_for(&before, &feed.kind.group, &feed.kind.kind) {
                 feed.lens =
-                    Arc::new(Lens::with(&feed.kind, Arc::clone(&self.rules), Arc::clone(&feed.wanted)));
+                    Arc::new(Lens::with(&feed.kind, Arc::clone(&self.rules), Arc::clone(&feed.requested)));
                 follow(*id, feed, effects);
             }
         }
@@ -468,7 +468,7 @@ mod tests {
         assert_eq!(followed(&mut effects), [""; 0], "the lens keeps it already");
         let pods = feeds.acquire(&hub, &GroupKind::pod(), &replicas, &mut effects);
         assert_eq!(followed(&mut effects), ["Pod"]);
-        let wanted = &feeds.get(pods).unwrap().wanted;
-        assert!(wanted.covers(&phase) && wanted.covers(&replicas), "the union is kept");
+        let requested = &feeds.get(pods).unwrap().requested;
+        assert!(requested.covers(&phase) && requested.covers(&replicas), "the union is kept");
     }
 }

@@ -172,12 +172,13 @@ fn statement(rule: &HealthRuleState, active: &UserRules) -> Statement {
     let name = &rule.publication.group().name.name;
     let overridden = active.overridden().iter().find(|pair| *pair.rule.name() == **name);
     match (&rule.compiled, overridden.map(|pair| pair.by.name())) {
-        (Err(flaws), _) => {
-            let items = flaws.iter().map(|flaw| (format!("{}:", flaw.field), flaw.compile_error.to_string()));
+        (Err(errors), _) => {
+            let items =
+                errors.iter().map(|error| (format!("{}:", error.field), error.compile_error.to_string()));
             Statement::new(
                 ConditionStatus::False,
                 reasons::INVALID,
-                message(items, flaws.len(), MESSAGE_BUDGET),
+                message(items, errors.len(), MESSAGE_BUDGET),
             )
         }
         (Ok(compiled), Some(other)) => {

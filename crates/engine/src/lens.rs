@@ -27,7 +27,7 @@ pub struct Lens {
     kind: GroupKind,
     plan: Plan,
     rules: Arc<UserRules>,
-    wanted: Arc<RequestedFields>,
+    requested: Arc<RequestedFields>,
     /// Fields for [`RequestedValues`].
     values: Option<Plan>,
 }
@@ -35,7 +35,7 @@ pub struct Lens {
 /// Rules are compared by identity, not by content.
 impl PartialEq for Lens {
     fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.wanted == other.wanted && Arc::ptr_eq(&self.rules, &other.rules)
+        self.kind == other.kind && self.requested == other.requested && Arc::ptr_eq(&self.rules, &other.rules)
     }
 }
 
@@ -53,8 +53,8 @@ impl Lens {
         Self::with(kind, rules, Arc::default())
     }
 
-    /// Also keeps what `wanted` asks for.
-    pub fn with(kind: &GroupKind, rules: Arc<UserRules>, wanted: Arc<RequestedFields>) -> Self {
+    /// Also keeps what `requested` asks for.
+    pub fn with(kind: &GroupKind, rules: Arc<UserRules>, requested: Arc<RequestedFields>) -> Self {
         let mut plan = if is_bellwether(kind) {
             Plan::whole()
         } else {
@@ -77,8 +77,8 @@ impl Lens {
             plan.keep(&["status", "conditions"]);
             plan.keep(&["status", "phase"]);
         }
-        wanted.keep(&mut plan);
-        Self { kind: kind.clone(), plan, rules, values: wanted.plan_of_paths(), wanted }
+        requested.keep(&mut plan);
+        Self { kind: kind.clone(), plan, rules, values: requested.plan_of_paths(), requested }
     }
 
     pub fn plan(&self) -> &Plan {
@@ -105,12 +105,12 @@ impl Lens {
             verdict: bellwether_health::assess(object, &context),
             pod: (self.kind == GroupKind::pod()).then(|| pod(object)),
             component_conditions: self
-                .wanted
+                .requested
                 .conditions
                 .then(|| Box::new(component_conditions::read(object))),
             values: self.values.as_ref().map(|plan| {
-                let (wanted, fields) = (Arc::clone(&self.wanted), object.fields().kept_by(plan));
-                Box::new(RequestedValues { wanted, fields })
+                let (requested, fields) = (Arc::clone(&self.requested), object.fields().kept_by(plan));
+                Box::new(RequestedValues { requested, fields })
             }),
         };
         (

@@ -184,8 +184,8 @@ impl Publication {
         let is_same = stored == self.stored && generation == self.generation;
         self.generation = generation;
         self.stored = stored;
-        for announcement in &mut self.recorded_transitions {
-            announcement.resolve_doubt(&self.stored.conditions, &facts.resource_version, queue);
+        for recorded in &mut self.recorded_transitions {
+            recorded.confirm(&self.stored.conditions, &facts.resource_version, queue);
         }
         self.observe_version(facts) || !is_same
     }
@@ -257,21 +257,21 @@ impl Publication {
     fn transitions(&self, patch: &Value) -> Box<[Transition]> {
         let mut patched = StoredStatus::default();
         patched.merge(patch);
-        let transition = |announcement: &RecordedTransition| {
-            let condition = find(&patched.conditions, announcement.type_)?;
-            let from = stored_condition::status(self.stored(), announcement.type_);
+        let transition = |recorded: &RecordedTransition| {
+            let condition = find(&patched.conditions, recorded.type_)?;
+            let from = stored_condition::status(self.stored(), recorded.type_);
             let to = condition.status();
             let since = condition.last_transition_time.as_ref()?.0;
             (from != Some(to)).then(|| Transition {
                 object: self.slot.object.clone(),
                 uid: self.uid.clone(),
-                condition: announcement.type_,
+                condition: recorded.type_,
                 from,
                 to,
                 since,
                 reason: condition.reason.as_deref().unwrap_or_default().into(),
                 message: condition.message.as_deref().unwrap_or_default().into(),
-                good: announcement.good.is_none_or(|good| good == to),
+                good: recorded.good.is_none_or(|good| good == to),
             })
         };
         self.recorded_transitions.iter().filter_map(transition).collect()
@@ -294,19 +294,19 @@ impl Publication {
         }
         match outcome {
             Outcome::Failed(_) => {
-                for announcement in &mut self.recorded_transitions {
-                    announcement.mark_in_doubt(transitions);
+                for recorded in &mut self.recorded_transitions {
+                    recorded.mark_unconfirmed(transitions);
                     // The watch may have reported the write before the request timed out.
-                    announcement.resolve_doubt(&self.stored.conditions, &self.resource_version, queue);
+                    recorded.confirm(&self.stored.conditions, &self.resource_version, queue);
                 }
             }
             Outcome::Written(version) => {
-                for announcement in &mut self.recorded_transitions {
-                    announcement.unconfirmed = None;
+                for recorded in &mut self.recorded_transitions {
+                    recorded.unconfirmed = None;
                     if let Some(transition) =
-                        transitions.iter().find(|transition| transition.condition == announcement.type_)
+                        transitions.iter().find(|transition| transition.condition == recorded.type_)
                     {
-                        announcement.announce(transition.clone(), version.as_ref(), queue);
+                        recorded.record(transition.clone(), version.as_ref(), queue);
                     }
                 }
             }
@@ -376,19 +376,14 @@ impl RecordedTransition {
     }
 
     /// The write got no response. An earlier transition may be in doubt already; this one replaces it.
-    fn mark_in_doubt(&mut self, transitions: &[Transition]) {
+    fn mark_unconfirmed(&mut self, transitions: &[Transition]) {
         if let Some(transition) = transitions.iter().find(|transition| transition.condition == self.type_) {
             self.unconfirmed = Some(transition.clone());
         }
     }
 
     /// If the transition is stored, the write succeeded although its response was lost.
-    fn resolve_doubt(
-        &mut self,
-        stored: &[StoredCondition],
-        version: &ResourceVersion,
-        queue: &mut EffectQueue,
-    ) {
+    fn confirm(&mut self, stored: &[StoredCondition], version: &ResourceVersion, queue: &mut EffectQueue) {
         let status = stored_condition::status(stored, self.type_);
         self.recorded.take_if(|recorded| Some(*recorded) != status);
         let since = find(stored, self.type_).and_then(|condition| condition.last_transition_time.as_ref());
@@ -397,17 +392,12 @@ impl RecordedTransition {
             status == Some(transition.to) && since.is_some_and(|since| since.0 == transition.since)
         };
         if let Some(transition) = self.unconfirmed.take_if(is_stored) {
-            self.announce(transition, Some(version), queue);
+            self.record(transition, Some(version), queue);
         }
     }
 
     /// Queues the Event, unless an earlier attempt at the same write has recorded it.
-    fn announce(
-        &mut self,
-        transition: Transition,
-        version: Option<&ResourceVersion>,
-        queue: &mut EffectQueue,
-    ) {
+    fn record(&mut self, transition: Transition, version: Option<&ResourceVersion>, queue: &mut EffectQueue) {
         if version.is_some() && self.recorded_version.as_ref() == version {
             return;
         }

@@ -132,10 +132,10 @@ impl<T> Registry<T> {
         id: GroupId,
         cluster: &Cluster,
         kind: &GroupKind,
-        wanted: &RequestedFields,
+        requested: &RequestedFields,
         cx: &mut GroupingContext<'_>,
     ) -> FeedId {
-        let feed = cx.feeds.acquire(cluster, kind, wanted, &mut cx.queue.effects);
+        let feed = cx.feeds.acquire(cluster, kind, requested, &mut cx.queue.effects);
         self.users.entry(feed).or_default().insert(id);
         feed
     }

@@ -66,7 +66,7 @@ impl RequestedFields {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestedValues {
     /// What was requested when the object was decoded. A path outside of it says nothing about the object.
-    pub wanted: Arc<RequestedFields>,
+    pub requested: Arc<RequestedFields>,
     /// The object, reduced to these paths.
     pub fields: Value<'static>,
 }
@@ -111,9 +111,9 @@ mod tests {
     #[test]
     fn values_record_what_was_wanted() {
         let json = br#"{"metadata": {"name": "web", "labels": {"a": "b"}}, "spec": {"replicas": 3}, "status": {"phase": "Up"}}"#;
-        let look = |wanted: RequestedFields| {
+        let look = |requested: RequestedFields| {
             let kind = GroupKind::new("acme.io", "Widget");
-            let lens = Lens::with(&kind, Arc::new(UserRules::default()), Arc::new(wanted));
+            let lens = Lens::with(&kind, Arc::new(UserRules::default()), Arc::new(requested));
             let object = Object::from_json(json, lens.plan()).unwrap();
             lens.project(&object, ProjectionContext { now: Timestamp::UNIX_EPOCH, has_status: None })
                 .1
@@ -124,13 +124,13 @@ mod tests {
         let both = replicas.and(&RequestedFields::paths([&["status", "phase"][..]]));
         let narrow = look(replicas.clone()).unwrap();
         assert_eq!(serde_json::to_string(&narrow.fields).unwrap(), r#"{"spec":{"replicas":3}}"#);
-        assert!(narrow.wanted.covers(&replicas) && !narrow.wanted.covers(&both));
+        assert!(narrow.requested.covers(&replicas) && !narrow.requested.covers(&both));
         let wide = look(both.clone()).unwrap();
         assert_eq!(
             serde_json::to_string(&wide.fields).unwrap(),
             r#"{"spec":{"replicas":3},"status":{"phase":"Up"}}"#
         );
-        assert!(wide.wanted.covers(&both));
+        assert!(wide.requested.covers(&both));
         assert_eq!(look(RequestedFields::conditions()), None);
     }
 }

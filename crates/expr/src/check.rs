@@ -1,7 +1,7 @@
 //! Type checks at compile time.
 
 use crate::{
-    compile_error::{Slip, nearest},
+    compile_error::{ErrorAt, nearest},
     functions::{self, Function, Style},
     hints,
     operator::Operator,
@@ -9,45 +9,45 @@ use crate::{
 };
 
 /// Checks the type of an operand.
-pub(crate) fn is(at: u32, sign: &str, types: Types, wanted: Types) -> Result<(), Slip> {
+pub(crate) fn is(at: u32, sign: &str, types: Types, wanted: Types) -> Result<(), ErrorAt> {
     if types.meets(wanted) {
         return Ok(());
     }
     let hint = (wanted == Types::BOOL).then(|| "write a comparison: x == 'value'".to_owned());
-    Err(Slip::new(at, format!("`{sign}` expects {wanted}, found {types}")).maybe_hint(hint))
+    Err(ErrorAt::new(at, format!("`{sign}` expects {wanted}, found {types}")).maybe_hint(hint))
 }
 
 /// Checks that values of these types have fields.
-pub(crate) fn has_fields(at: u32, types: Types) -> Result<(), Slip> {
+pub(crate) fn has_fields(at: u32, types: Types) -> Result<(), ErrorAt> {
     if types.meets(Types::MAP.or(Types::OPTIONAL)) {
         return Ok(());
     }
-    Err(Slip::new(at, format!("{types} does not support field selection")))
+    Err(ErrorAt::new(at, format!("{types} does not support field selection")))
 }
 
 /// Checks that values of these types can be indexed.
-pub(crate) fn has_entries(at: u32, types: Types, index: Types) -> Result<(), Slip> {
+pub(crate) fn has_entries(at: u32, types: Types, index: Types) -> Result<(), ErrorAt> {
     if !types.meets(Types::MAP.or(Types::LIST).or(Types::OPTIONAL)) {
-        return Err(Slip::new(at, format!("{types} does not support indexing")));
+        return Err(ErrorAt::new(at, format!("{types} does not support indexing")));
     }
     let is_list = types == Types::LIST;
     if is_list && !index.meets(Types::NUMBER) {
-        return Err(Slip::new(at, format!("invalid list index: expected int, found {index}")));
+        return Err(ErrorAt::new(at, format!("invalid list index: expected int, found {index}")));
     }
     Ok(())
 }
 
 /// Checks the key of a map literal.
-pub(crate) fn is_key(at: u32, types: Types) -> Result<(), Slip> {
+pub(crate) fn is_key(at: u32, types: Types) -> Result<(), ErrorAt> {
     let keys = Types::BOOL.or(Types::INT).or(Types::UINT).or(Types::TEXT);
     if types.meets(keys) {
         return Ok(());
     }
-    Err(Slip::new(at, format!("invalid map key: expected {keys}, found {types}")))
+    Err(ErrorAt::new(at, format!("invalid map key: expected {keys}, found {types}")))
 }
 
 /// Returns the type of a binary operation, or an error with a hint.
-pub(crate) fn binary(at: u32, operator: Operator, left: Types, right: Types) -> Result<Types, Slip> {
+pub(crate) fn binary(at: u32, operator: Operator, left: Types, right: Types) -> Result<Types, ErrorAt> {
     of_operator(at, operator.sign(), operator, left, right)
         .map_err(|slip| slip.maybe_hint(hint_for(operator, left, right)))
 }
@@ -59,7 +59,7 @@ pub(crate) fn of_operator(
     operator: Operator,
     left: Types,
     right: Types,
-) -> Result<Types, Slip> {
+) -> Result<Types, ErrorAt> {
     let mut gives: Option<Types> = None;
     for one in left.members() {
         for other in right.members() {
@@ -76,7 +76,7 @@ pub(crate) fn of_operator(
             _ if name == operator.sign() => format!("no such overload: {left} {name} {right}"),
             _ => format!("no such overload: {name}({left}, {right})"),
         };
-        Slip::new(at, text)
+        ErrorAt::new(at, text)
     })
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn function(
     name: &str,
     style: Style,
     arguments: &[Types],
-) -> Result<Vec<&'static Function>, Slip> {
+) -> Result<Vec<&'static Function>, ErrorAt> {
     let named: Vec<_> = functions::all().filter(|function| function.name == name).collect();
     if named.is_empty() {
         let near = || {
@@ -152,7 +152,7 @@ pub(crate) fn function(
             nearest(name, all).map(|meant| format!("did you mean `{meant}`?"))
         };
         let hint = hints::for_function(name).map(str::to_owned).or_else(near);
-        return Err(Slip::new(at, format!("undeclared reference to function `{name}`")).maybe_hint(hint));
+        return Err(ErrorAt::new(at, format!("undeclared reference to function `{name}`")).maybe_hint(hint));
     }
     let styled: Vec<_> = named.iter().copied().filter(|function| function.style == style).collect();
     if styled.is_empty() {
@@ -160,7 +160,7 @@ pub(crate) fn function(
             Style::Global => (format!("`{name}` is a method"), format!("write x.{name}(...)")),
             Style::Method => (format!("`{name}` is not a method"), format!("write {name}(x)")),
         };
-        return Err(Slip::new(at, text).hint(hint));
+        return Err(ErrorAt::new(at, text).hint(hint));
     }
     let counted: Vec<_> =
         styled.iter().copied().filter(|function| function.takes.len() == arguments.len()).collect();
@@ -176,7 +176,7 @@ pub(crate) fn function(
             counts.join(" or "),
             arguments.len() - called_on
         );
-        return Err(Slip::new(at, text));
+        return Err(ErrorAt::new(at, text));
     }
     let fitting: Vec<_> = counted
         .iter()
@@ -187,7 +187,7 @@ pub(crate) fn function(
         let takes: Vec<_> = counted.iter().map(|function| list_of(function.takes)).collect();
         let text =
             format!("no such overload: {name}({}), expected ({})", list_of(arguments), takes.join(") or ("));
-        return Err(Slip::new(at, text));
+        return Err(ErrorAt::new(at, text));
     }
     Ok(fitting)
 }

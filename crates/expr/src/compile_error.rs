@@ -69,15 +69,15 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// A mistake at a byte offset, before line and column are known.
+/// An error at a byte offset, before line and column are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slip {
+pub(crate) struct ErrorAt {
     pub(crate) at: u32,
     pub(crate) text: String,
     pub(crate) hint: Option<String>,
 }
 
-impl Slip {
+impl ErrorAt {
     pub(crate) fn new(at: u32, text: impl Into<String>) -> Self {
         Self { at, text: text.into(), hint: None }
     }

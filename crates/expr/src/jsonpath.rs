@@ -1,13 +1,13 @@
 //! The paths of trees: `$.metadata.labels['app.kubernetes.io/name']`, `$.status.conditions[0].type`.
 
-use crate::{compile_error::Slip, path::Step};
+use crate::{compile_error::ErrorAt, path::Step};
 
-pub(crate) fn steps(text: &str) -> Result<Vec<Step>, Slip> {
+pub(crate) fn steps(text: &str) -> Result<Vec<Step>, ErrorAt> {
     let Some(mut rest) = text.trim().strip_prefix('$') else {
         let hint = format!("write $.{}", text.trim().trim_start_matches('.'));
-        return Err(Slip::new(0, format!("`{text}` must start with $")).hint(hint));
+        return Err(ErrorAt::new(0, format!("`{text}` must start with $")).hint(hint));
     };
-    let wrong = |what: &str| Slip::new(0, format!("invalid path `{text}`: {what}"));
+    let wrong = |what: &str| ErrorAt::new(0, format!("invalid path `{text}`: {what}"));
     let unexpected = |part: &str| wrong(&format!("unexpected `{part}`"));
     let mut steps = Vec::new();
     while !rest.is_empty() {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::{
     check,
-    compile_error::{CompileError, Place, Slip, nearest},
+    compile_error::{CompileError, ErrorAt, Place, nearest},
     jsonpath,
     node::{Comparison, Constant, Node, Op},
     operator::Operator,
@@ -145,7 +145,7 @@ impl TreeCompiler<'_> {
     }
 
     /// Adds the place to a check that knows only its number.
-    fn check<T>(&self, checked: Result<T, Slip>) -> Result<T, CompileError> {
+    fn check<T>(&self, checked: Result<T, ErrorAt>) -> Result<T, CompileError> {
         checked.map_err(|slip| CompileError {
             place: Place::Tree(self.places.get(slip.at as usize).cloned().unwrap_or_default()),
             text: slip.text,

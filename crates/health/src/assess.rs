@@ -10,6 +10,7 @@ use crate::{
     evidence::{Evidence, Trace},
     generation, generic,
     read::{Condition, Reader},
+    reasons,
     user::UserRules,
     verdict::{Rule, Source, Verdict},
 };
@@ -91,7 +92,7 @@ fn decide(object: &Object<'_>, reader: &Reader<'_>, context: &Context<'_>) -> Ve
     }
     let group = if object.group().is_empty() { "" } else { "." };
     Verdict::unknown(
-        "NoRule",
+        reasons::NO_RULE,
         format!(
             "no rule for {}{group}{}, and no known condition, phase or counter in its status",
             object.kind(),
@@ -117,7 +118,7 @@ fn terminating(reader: &Reader<'_>) -> Verdict {
         (None, []) => "being deleted".to_owned(),
         (None, finalizers) => format!("waiting for finalizers: {}", finalizers.join(", ")),
     };
-    Verdict::new(State::Terminating, "Deleting", message)
+    Verdict::new(State::Terminating, reasons::DELETING, message)
         .since(deleted_at(reader))
         .by(&Rule::generic("deletion"))
 }

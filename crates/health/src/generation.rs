@@ -2,6 +2,7 @@
 
 use crate::{
     read::{Condition, Reader},
+    reasons,
     verdict::Verdict,
 };
 
@@ -27,19 +28,16 @@ pub(crate) fn stale(o: &Reader<'_>, condition: &Condition<'_>) -> Option<Verdict
     let generation = o.int("metadata.generation")?;
     (observed < generation).then(|| {
         Verdict::in_progress(
-            REASON,
+            reasons::LATEST_GENERATION_NOT_OBSERVED,
             format!("condition {}: observed generation {observed}, want {generation}", condition.kind),
         )
     })
 }
-
-/// The same reason as in kstatus.
-pub(crate) const REASON: &str = "LatestGenerationNotObserved";
 
 fn not_observed(generation: i64, observed: i64) -> Verdict {
     let message = match observed {
         0 => format!("generation {generation} not observed yet"),
         observed => format!("observed generation {observed}, want {generation}"),
     };
-    Verdict::in_progress(REASON, message)
+    Verdict::in_progress(reasons::LATEST_GENERATION_NOT_OBSERVED, message)
 }

@@ -16,6 +16,7 @@ mod evidence;
 mod generation;
 mod generic;
 mod read;
+pub mod reasons;
 mod rules;
 pub mod user;
 mod verdict;

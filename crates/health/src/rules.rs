@@ -9,6 +9,7 @@ use crate::{
         polarity::{self, Polarity},
         replicas, words,
     },
+    reasons,
     verdict::Source,
 };
 
@@ -333,6 +334,22 @@ pub fn page() -> String {
         builtin::all().map(|rule| [format!("`{}`", rule.id), rule.description()]),
     );
 
+    section(&mut page, "Reasons", REASONS);
+    table(
+        &mut page,
+        ["reason", "meaning"],
+        reasons::ALL.iter().map(|reason| [format!("`{}`", reason.name), reason.meaning.to_owned()]),
+    );
+    page.push_str(
+        "\nBuilt-in rules also form reasons from the name of the field or condition type that decided:\n\n",
+    );
+    table(
+        &mut page,
+        ["reason", "meaning"],
+        reasons::FAMILIES.iter().map(|family| [format!("`{}`", family.name), family.meaning.to_owned()]),
+    );
+    page.push_str(PASSED_ON);
+
     section(
         &mut page,
         "Differences from Argo CD and kstatus",
@@ -366,6 +383,17 @@ for the kind; the generic rules. An object that no rule can evaluate is `Unknown
 | `Suspended` | suspended by a user |
 | `Terminating` | being deleted |
 | `Unknown` | cannot be evaluated |
+";
+
+const REASONS: &str = "The reasons that Bellwether's rules give. Where the meaning begins with a kind, the \
+                       reason is for that kind only.";
+
+const PASSED_ON: &str = "
+Every other reason is passed on from the object: the reason of the condition, Pod or container that decided; the type \
+of a condition without a reason; the value of a phase (`running` becomes `Running`) or of a label. A reason that is \
+passed on may equal one of the table; it then has the meaning of the controller that reports it. A verdict by a \
+[user rule](writing-rules.md) has the reason of the clause, else the name of the state; by a Lua script, the status \
+that the script returns.
 ";
 
 fn section(page: &mut String, title: &str, text: &str) {

@@ -9,6 +9,8 @@ use bellwether_model::{
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::reasons;
+
 /// The health of an object: state, reason and the rule that decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
@@ -65,9 +67,6 @@ impl Rule {
         Self { source: Source::Generic, id: Cow::Borrowed(id) }
     }
 }
-
-/// Reason of objects without a status, or without the part of it that a rule reads.
-pub(crate) const NOT_OBSERVED: &str = "NotObserved";
 
 /// In bytes. Bounds text from clusters.
 const MAX_MESSAGE: usize = 1024;
@@ -126,16 +125,16 @@ impl Verdict {
 
     /// For kinds that no controller reports on: such an object is ready as soon as it exists.
     pub(crate) fn no_status_expected() -> Self {
-        Self::ready("NoStatusExpected", "no status expected")
+        Self::ready(reasons::NO_STATUS_EXPECTED, "no status expected")
     }
 
     /// For objects whose controller has not reported yet.
     pub(crate) fn not_observed() -> Self {
-        Self::in_progress(NOT_OBSERVED, "no status reported yet")
+        Self::in_progress(reasons::NOT_OBSERVED, "no status reported yet")
     }
 
     pub(crate) fn unrecognized_phase(phase: &str) -> Self {
-        Self::unknown("UnrecognizedPhase", format!("unrecognized phase {phase:?}"))
+        Self::unknown(reasons::UNRECOGNIZED_PHASE, format!("unrecognized phase {phase:?}"))
     }
 
     /// Sets the progress to `done` out of `of`.

@@ -57,10 +57,14 @@ pub type Entries<R> = Vec<Result<R, InputError>>;
 
 /// Visits every object in the inputs, decoded with the plan. The path `-` is stdin.
 pub fn read<R: Send>(inputs: &[PathBuf], plan: &Plan, visit: &Visit<'_, R>) -> Entries<R> {
-    read_with_spots(inputs, plan, &|object, _| visit(object))
+    read_with_locations(inputs, plan, &|object, _| visit(object))
 }
 
-pub fn read_with_spots<R: Send>(inputs: &[PathBuf], plan: &Plan, visit: &VisitLocated<'_, R>) -> Entries<R> {
+pub fn read_with_locations<R: Send>(
+    inputs: &[PathBuf],
+    plan: &Plan,
+    visit: &VisitLocated<'_, R>,
+) -> Entries<R> {
     let mut entries = Vec::new();
     for input in inputs {
         read_input(input, texts::of(input), plan, visit, &mut entries);

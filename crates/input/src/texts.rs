@@ -64,10 +64,10 @@ impl Texts {
 
     /// Visits every object, decoded with the plan.
     pub fn read<R: Send>(&self, plan: &Plan, visit: &Visit<'_, R>) -> Entries<R> {
-        self.read_with_spots(plan, &|object, _| visit(object))
+        self.read_with_locations(plan, &|object, _| visit(object))
     }
 
-    pub fn read_with_spots<R: Send>(&self, plan: &Plan, visit: &VisitLocated<'_, R>) -> Entries<R> {
+    pub fn read_with_locations<R: Send>(&self, plan: &Plan, visit: &VisitLocated<'_, R>) -> Entries<R> {
         let mut entries = Vec::new();
         for (input, texts) in &self.0 {
             read_input(input, texts.iter(), plan, visit, &mut entries);

@@ -315,6 +315,10 @@ impl ObjectOwners {
         for detail in self.details() {
             push_paragraph(&mut text, "  ", &detail, screen.page());
         }
+        if self.reason == OwnerReason::NotYetOwned {
+            text += "  If no controller is running, start one:\n";
+            let _ = writeln!(text, "    {} controller", program());
+        }
         text
     }
 
@@ -369,7 +373,6 @@ impl ObjectOwners {
             }
             OwnerReason::NotYetOwned => {
                 details.push("not owned yet: the controller has not set the owner reference".to_owned());
-                details.push(format!("If no controller is running, start one: {} controller", program()));
             }
             OwnerReason::NotOwned => {
                 details.push("not owned: spec.ownership of the Application is Observe".to_owned());

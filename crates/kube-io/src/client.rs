@@ -20,7 +20,7 @@ use thiserror::Error as ThisError;
 
 use bellwether_wire::{
     Verb,
-    line::{line, root},
+    error_text::{bounded_line, root_cause},
 };
 
 use crate::write::{CallError, REQUEST_TIMEOUT, call};
@@ -110,7 +110,7 @@ impl ClientError {
 
 /// The innermost source of an error, without the ` (os error 111)` that Rust appends.
 fn cause(error: &dyn Error) -> String {
-    let text = root(error);
+    let text = root_cause(error);
     text.split_once(" (os error ").map_or(&*text, |(text, _)| text).to_owned()
 }
 
@@ -178,7 +178,7 @@ impl ClientOptions {
     pub async fn connect(&self) -> Result<Connection, ClientError> {
         let mut config = match self.source(&Environment::of_process())? {
             CredentialSource::Pod => Config::incluster()
-                .map_err(|error| ClientError::NoServiceAccount { why: line(&error.to_string()) })?,
+                .map_err(|error| ClientError::NoServiceAccount { why: bounded_line(&error.to_string()) })?,
             CredentialSource::Named(file) => self.read(vec![file]).await?,
             CredentialSource::Listed(files) => {
                 let existing: Vec<PathBuf> = files.iter().filter(|file| file.exists()).cloned().collect();
@@ -265,7 +265,7 @@ impl ClientOptions {
                         format!("cluster {cluster:?} is not defined")
                     }
                     KubeconfigError::MissingClusterUrl => "the cluster has no server".to_owned(),
-                    error => line(&error.to_string()),
+                    error => bounded_line(&error.to_string()),
                 };
                 Err(ClientError::InvalidKubeconfig { files, why })
             }
@@ -284,9 +284,9 @@ fn reason(error: &KubeconfigError) -> String {
             let error = error.to_string();
             // The further lines quote the file.
             let error = error.lines().next().unwrap_or_default();
-            format!("invalid YAML: {}", line(error.trim_start_matches("error: ")))
+            format!("invalid YAML: {}", bounded_line(error.trim_start_matches("error: ")))
         }
-        error => line(&error.to_string()),
+        error => bounded_line(&error.to_string()),
     }
 }
 

@@ -45,7 +45,7 @@ const LIVENESS_INTERVAL: Duration = Duration::from_secs(1);
 /// A change of the wall clock or a silent cluster is detected after this time if nothing else happens.
 const MAX_PAUSE: Duration = Duration::from_secs(15);
 
-const CENSUS_INTERVAL: Duration = Duration::from_secs(1);
+const STATS_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct ControllerLoop {
     driver: Driver,
@@ -61,9 +61,9 @@ pub struct ControllerLoop {
     leadership: watch::Receiver<Leadership>,
     queries: StatusQueries,
     metrics: Arc<Metrics>,
-    census_taken: Instant,
+    stats_updated: Instant,
     /// Whether something has happened since the statistics were updated.
-    census_due: bool,
+    stats_due: bool,
 }
 
 impl ControllerLoop {
@@ -92,8 +92,8 @@ impl ControllerLoop {
             leadership,
             queries: StatusQueries::new(),
             metrics,
-            census_taken: Instant::now(),
-            census_due: true,
+            stats_updated: Instant::now(),
+            stats_due: true,
         }
     }
 
@@ -141,7 +141,7 @@ impl ControllerLoop {
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = sleep(pause) => {
                     self.tick();
-                    self.census_due = true;
+                    self.stats_due = true;
                 }
             }
             self.update_stats();
@@ -229,7 +229,7 @@ impl ControllerLoop {
                 }
             }
         }
-        self.census_due = true;
+        self.stats_due = true;
     }
 
     /// Starts the writes that are due, if this process leads.
@@ -291,16 +291,15 @@ impl ControllerLoop {
         let until_next =
             self.driver.next().map(|time| Timestamp::now().duration_until(time).max(SignedDuration::ZERO));
         let until_next = until_next.and_then(|pause| Duration::try_from(pause).ok());
-        let until_census =
-            self.census_due.then(|| CENSUS_INTERVAL.saturating_sub(self.census_taken.elapsed()));
-        [until_next, until_census].into_iter().flatten().min().unwrap_or(Duration::MAX).min(MAX_PAUSE)
+        let until_stats = self.stats_due.then(|| STATS_INTERVAL.saturating_sub(self.stats_updated.elapsed()));
+        [until_next, until_stats].into_iter().flatten().min().unwrap_or(Duration::MAX).min(MAX_PAUSE)
     }
 
     fn update_stats(&mut self) {
-        if self.census_due && self.census_taken.elapsed() >= CENSUS_INTERVAL {
+        if self.stats_due && self.stats_updated.elapsed() >= STATS_INTERVAL {
             self.metrics.counted(self.driver.stats(), now().time, self.recorder.dropped());
-            self.census_taken = Instant::now();
-            self.census_due = false;
+            self.stats_updated = Instant::now();
+            self.stats_due = false;
         }
     }
 }

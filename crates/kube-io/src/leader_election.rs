@@ -164,7 +164,7 @@ impl Candidate {
         match self.step().await {
             Ok(wait) => {
                 if std::mem::take(&mut self.is_failing) {
-                    info!(%lease, "lease restored");
+                    info!(%lease, "lease requests succeed again");
                 }
                 wait
             }
@@ -185,8 +185,8 @@ impl Candidate {
             return Ok(Some(until));
         }
         let sent = Instant::now();
-        let claim = self.settings.claim(lease.clone(), step, Timestamp::now());
-        if self.write(lease.is_some(), &claim).await? {
+        let lease_to_write = self.settings.lease_to_write(lease.clone(), step, Timestamp::now());
+        if self.write(lease.is_some(), &lease_to_write).await? {
             self.election.written(sent);
         }
         Ok(None)

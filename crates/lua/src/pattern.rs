@@ -80,9 +80,9 @@ impl<'a> Matcher<'a> {
     pub(crate) fn capture(&self, index: usize, start: usize, end: usize) -> Result<Found<'a>> {
         match self.captures.get(index) {
             None if index == 0 => Ok(self.whole(start, end)),
-            None => Err(complain(format!("invalid capture index %{}", index + 1))),
+            None => Err(error(format!("invalid capture index %{}", index + 1))),
             Some(capture) => match capture.extent {
-                Extent::Open => Err(complain("unfinished capture")),
+                Extent::Open => Err(error("unfinished capture")),
                 Extent::Position => Ok(Found::Position(capture.start + 1)),
                 Extent::Bytes(length) => Ok(Found::Text(&self.text[capture.start..capture.start + length])),
             },
@@ -102,7 +102,7 @@ impl<'a> Matcher<'a> {
     fn go(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(complain("pattern too complex"));
+            return Err(error("pattern too complex"));
         }
         let end = self.walk(s, p);
         self.depth -= 1;
@@ -185,7 +185,7 @@ impl<'a> Matcher<'a> {
 
     fn open(&mut self, s: usize, p: usize, extent: Extent) -> Result<Option<usize>> {
         if self.captures.len() >= MAX_CAPTURES {
-            return Err(complain("too many captures"));
+            return Err(error("too many captures"));
         }
         let level = self.captures.len();
         self.captures.push(Capture { start: s, extent });
@@ -198,7 +198,7 @@ impl<'a> Matcher<'a> {
 
     fn close(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
         let last = self.captures.iter().rposition(|capture| capture.extent == Extent::Open);
-        let last = last.ok_or_else(|| complain("invalid pattern capture"))?;
+        let last = last.ok_or_else(|| error("invalid pattern capture"))?;
         self.captures[last].extent = Extent::Bytes(s - self.captures[last].start);
         let end = self.go(s, p)?;
         if end.is_none() {
@@ -210,7 +210,7 @@ impl<'a> Matcher<'a> {
     /// `%bxy`: from an x to the matching y.
     fn balanced(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
         let (Some(open), Some(close)) = (self.letter(p), self.letter(p + 1)) else {
-            return Err(complain("malformed pattern (missing arguments to '%b')"));
+            return Err(error("malformed pattern (missing arguments to '%b')"));
         };
         if self.text.get(s) != Some(&open) {
             return Ok(None);
@@ -234,7 +234,7 @@ impl<'a> Matcher<'a> {
     /// `%f[set]`: a frontier. Returns the position behind it in the pattern.
     fn frontier(&mut self, s: usize, p: usize) -> Result<Option<usize>> {
         if self.letter(p) != Some(b'[') {
-            return Err(complain("missing '[' after '%f' in pattern"));
+            return Err(error("missing '[' after '%f' in pattern"));
         }
         let after = self.end_of_single(p)?;
         self.step(after - p)?;
@@ -250,7 +250,7 @@ impl<'a> Matcher<'a> {
             usize::from(digit).checked_sub(usize::from(b'1')).and_then(|index| self.captures.get(index));
         match capture.copied() {
             None | Some(Capture { extent: Extent::Open, .. }) => {
-                Err(complain(format!("invalid capture index %{}", char::from(digit))))
+                Err(error(format!("invalid capture index %{}", char::from(digit))))
             }
             Some(Capture { extent: Extent::Position, .. }) => Ok(None),
             Some(Capture { start, extent: Extent::Bytes(length) }) => {
@@ -264,14 +264,13 @@ impl<'a> Matcher<'a> {
     /// The position behind a single item: a character, a class or a set.
     fn end_of_single(&self, p: usize) -> Result<usize> {
         match self.letter(p) {
-            Some(b'%') if p + 1 >= self.pattern.len() => Err(complain("malformed pattern (ends with '%')")),
+            Some(b'%') if p + 1 >= self.pattern.len() => Err(error("malformed pattern (ends with '%')")),
             Some(b'%') => Ok(p + 2),
             Some(b'[') => {
                 let mut at = if self.letter(p + 1) == Some(b'^') { p + 2 } else { p + 1 };
                 // A `]` at the start of a set is literal.
                 loop {
-                    let letter =
-                        self.letter(at).ok_or_else(|| complain("malformed pattern (missing ']')"))?;
+                    let letter = self.letter(at).ok_or_else(|| error("malformed pattern (missing ']')"))?;
                     at += if letter == b'%' && at + 1 < self.pattern.len() { 2 } else { 1 };
                     if self.letter(at) == Some(b']') {
                         return Ok(at + 1);
@@ -349,6 +348,6 @@ pub(crate) fn is_plain(pattern: &[u8]) -> bool {
     !pattern.iter().any(|letter| b"^$*+?.([%-".contains(letter))
 }
 
-fn complain(text: impl Into<String>) -> Error {
+fn error(text: impl Into<String>) -> Error {
     Error::RuntimeError(text.into())
 }

@@ -15,12 +15,12 @@ use serde::{
 };
 
 /// Decodes one value that must be the whole text.
-pub(crate) fn read<'de, S: DeserializeSeed<'de>>(text: &'de str, seed: S) -> Result<S::Value, GaveUp> {
+pub(crate) fn read<'de, S: DeserializeSeed<'de>>(text: &'de str, seed: S) -> Result<S::Value, Fallback> {
     let mut reader = Reader { text, at: 0, depth: 0 };
     let value = seed.deserialize(&mut reader)?;
     match reader.peek() {
         None => Ok(value),
-        Some(_) => Err(GaveUp),
+        Some(_) => Err(Fallback),
     }
 }
 
@@ -29,17 +29,17 @@ const DEEPEST: u8 = 127;
 
 /// The fast path cannot decode this text; serde_json must.
 #[derive(Debug)]
-pub(crate) struct GaveUp;
+pub(crate) struct Fallback;
 
-impl fmt::Display for GaveUp {
+impl fmt::Display for Fallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not supported by the fast path")
     }
 }
 
-impl std::error::Error for GaveUp {}
+impl std::error::Error for Fallback {}
 
-impl Error for GaveUp {
+impl Error for Fallback {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self
     }
@@ -65,9 +65,9 @@ impl<'de> Reader<'de> {
 
     /// Consumes the next byte, which must be this one.
     #[inline]
-    fn expect(&mut self, byte: u8) -> Result<(), GaveUp> {
+    fn expect(&mut self, byte: u8) -> Result<(), Fallback> {
         if self.peek() != Some(byte) {
-            return Err(GaveUp);
+            return Err(Fallback);
         }
         self.at += 1;
         Ok(())
@@ -75,15 +75,15 @@ impl<'de> Reader<'de> {
 
     /// Checks that the next byte is a quotation mark.
     #[inline]
-    fn quoted(&mut self) -> Result<(), GaveUp> {
-        if self.peek() == Some(b'"') { Ok(()) } else { Err(GaveUp) }
+    fn quoted(&mut self) -> Result<(), Fallback> {
+        if self.peek() == Some(b'"') { Ok(()) } else { Err(Fallback) }
     }
 
     /// Consumes a literal such as `true`.
-    fn literal(&mut self, literal: &str) -> Result<(), GaveUp> {
+    fn literal(&mut self, literal: &str) -> Result<(), Fallback> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         if !rest.starts_with(literal) {
-            return Err(GaveUp);
+            return Err(Fallback);
         }
         self.at += literal.len();
         Ok(())
@@ -91,30 +91,30 @@ impl<'de> Reader<'de> {
 
     /// Consumes a string. The next byte must be a quotation mark.
     #[inline]
-    fn string(&mut self) -> Result<Cow<'de, str>, GaveUp> {
+    fn string(&mut self) -> Result<Cow<'de, str>, Fallback> {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
         let end = find::<true>(bytes, start);
         match bytes.get(end) {
             Some(b'"') => {
                 self.at = end + 1;
-                self.text.get(start..end).map(Cow::Borrowed).ok_or(GaveUp)
+                self.text.get(start..end).map(Cow::Borrowed).ok_or(Fallback)
             }
             Some(b'\\') => self.escaped(end).map(Cow::Owned),
-            _ => Err(GaveUp),
+            _ => Err(Fallback),
         }
     }
 
     /// Consumes a string whose first escape is at `escape`.
     #[cold]
-    fn escaped(&mut self, escape: usize) -> Result<String, GaveUp> {
+    fn escaped(&mut self, escape: usize) -> Result<String, Fallback> {
         let start = self.at;
         self.at = after_string(self.text.as_bytes(), escape)?;
-        let quoted = self.text.get(start..self.at).ok_or(GaveUp)?;
-        serde_json::from_str(quoted).map_err(|_| GaveUp)
+        let quoted = self.text.get(start..self.at).ok_or(Fallback)?;
+        serde_json::from_str(quoted).map_err(|_| Fallback)
     }
 
-    fn number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, GaveUp> {
+    fn number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Fallback> {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let end =
             rest.find(|next: char| !next.is_ascii_digit() && !matches!(next, '-' | '+' | '.' | 'e' | 'E'));
@@ -127,13 +127,13 @@ impl<'de> Reader<'de> {
             return visitor.visit_u64(value);
         }
         let mut reader = serde_json::Deserializer::from_str(number);
-        let value = reader.deserialize_any(visitor).map_err(|_| GaveUp)?;
-        reader.end().map_err(|_| GaveUp)?;
+        let value = reader.deserialize_any(visitor).map_err(|_| Fallback)?;
+        reader.end().map_err(|_| Fallback)?;
         Ok(value)
     }
 
     /// Skips a list or map.
-    fn skip(&mut self) -> Result<(), GaveUp> {
+    fn skip(&mut self) -> Result<(), Fallback> {
         let bytes = self.text.as_bytes();
         let mut at = self.at;
         let mut depth = 0_usize;
@@ -156,20 +156,20 @@ impl<'de> Reader<'de> {
                 _ => {}
             }
         }
-        Err(GaveUp)
+        Err(Fallback)
     }
 }
 
 /// The offset after the next quotation mark that is not escaped.
 #[inline]
-fn after_string(bytes: &[u8], from: usize) -> Result<usize, GaveUp> {
+fn after_string(bytes: &[u8], from: usize) -> Result<usize, Fallback> {
     let mut at = from;
     loop {
         at = find::<false>(bytes, at);
         match bytes.get(at) {
             Some(b'"') => return Ok(at + 1),
             Some(_) => at += 2,
-            None => return Err(GaveUp),
+            None => return Err(Fallback),
         }
     }
 }
@@ -197,17 +197,17 @@ fn find<const CONTROL: bool>(bytes: &[u8], from: usize) -> usize {
 }
 
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
-    type Error = GaveUp;
+    type Error = Fallback;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GaveUp> {
-        match self.peek().ok_or(GaveUp)? {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fallback> {
+        match self.peek().ok_or(Fallback)? {
             b'"' => match self.string()? {
                 Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
                 Cow::Owned(text) => visitor.visit_string(text),
             },
             open @ (b'{' | b'[') => {
                 if self.depth == DEEPEST {
-                    return Err(GaveUp);
+                    return Err(Fallback);
                 }
                 self.depth += 1;
                 self.at += 1;
@@ -227,25 +227,30 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GaveUp> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fallback> {
         match self.peek() {
             Some(b'{' | b'[') => self.skip().and_then(|()| visitor.visit_unit()),
             _ => self.deserialize_any(visitor),
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, GaveUp> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fallback> {
         match self.peek() {
             Some(b'n') => self.literal("null").and_then(|()| visitor.visit_none()),
             _ => visitor.visit_some(self),
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &str, visitor: V) -> Result<V::Value, GaveUp> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &str, visitor: V) -> Result<V::Value, Fallback> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_enum<V: Visitor<'de>>(self, _: &str, _: &[&str], visitor: V) -> Result<V::Value, GaveUp> {
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &str,
+        _: &[&str],
+        visitor: V,
+    ) -> Result<V::Value, Fallback> {
         self.quoted()?;
         visitor.visit_enum(self.string()?.into_deserializer())
     }
@@ -265,7 +270,7 @@ struct Entries<'r, 'de> {
 impl Entries<'_, '_> {
     /// Consumes the separator. Returns whether another entry follows.
     #[inline]
-    fn another(&mut self, close: u8) -> Result<bool, GaveUp> {
+    fn another(&mut self, close: u8) -> Result<bool, Fallback> {
         match self.reader.peek() {
             Some(byte) if byte == close => Ok(false),
             Some(_) if self.first => {
@@ -276,15 +281,15 @@ impl Entries<'_, '_> {
                 self.reader.at += 1;
                 Ok(true)
             }
-            _ => Err(GaveUp),
+            _ => Err(Fallback),
         }
     }
 }
 
 impl<'de> SeqAccess<'de> for Entries<'_, 'de> {
-    type Error = GaveUp;
+    type Error = Fallback;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, GaveUp> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fallback> {
         if !self.another(b']')? {
             return Ok(None);
         }
@@ -293,10 +298,10 @@ impl<'de> SeqAccess<'de> for Entries<'_, 'de> {
 }
 
 impl<'de> MapAccess<'de> for Entries<'_, 'de> {
-    type Error = GaveUp;
+    type Error = Fallback;
 
     #[inline]
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, GaveUp> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fallback> {
         if !self.another(b'}')? {
             return Ok(None);
         }
@@ -308,7 +313,7 @@ impl<'de> MapAccess<'de> for Entries<'_, 'de> {
     }
 
     #[inline]
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, GaveUp> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fallback> {
         self.reader.expect(b':')?;
         seed.deserialize(&mut *self.reader)
     }

@@ -142,7 +142,7 @@ fn rollups_are_right(store: &Store, oracle: &Oracle<'_>) -> Result<(), Violation
 
 /// Checks that a restarted controller keeps as much as it did before.
 pub(crate) fn keeps_as_much(before: &EngineStats, now: &EngineStats) -> Result<(), Violation> {
-    must!(before == now, "after the restart, the census is {now:?}, want {before:?}");
+    must!(before == now, "after the restart, the statistics are {now:?}, want {before:?}");
     Ok(())
 }
 
@@ -156,7 +156,7 @@ fn counts_rollups(store: &Store, process: &Process) -> Result<(), Violation> {
         store.of_kind(&own).filter(|rollup| rollup.value["status"]["health"] == health).count()
     });
     let counted = process.driver.stats().rollups;
-    must!(counted == stored, "the census has {counted:?} Rollups, want {stored:?}");
+    must!(counted == stored, "the statistics have {counted:?} Rollups, want {stored:?}");
     Ok(())
 }
 
@@ -174,7 +174,7 @@ fn follows_only(store: &Store, process: &Process, needed: &[GroupKind]) -> Resul
     }
     must!(
         stats.feeds == process.feeds.len(),
-        "{} kinds are followed, but the census has {}",
+        "{} kinds are followed, but the statistics have {}",
         process.feeds.len(),
         stats.feeds
     );

@@ -36,11 +36,11 @@ mod world;
 pub use plan::Plan;
 pub use shrink::shrink;
 pub use violation::Violation;
-pub use world::Tally;
+pub use world::RunStats;
 
 use world::World;
 
-pub fn run(plan: &Plan) -> Result<Tally, Violation> {
+pub fn run(plan: &Plan) -> Result<RunStats, Violation> {
     World::new(plan, false).run()
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct Process {
     pub(crate) unaware: Moment,
     pub(crate) frozen_until: Moment,
     /// A planned crash: where, and milliseconds until the restart.
-    pub(crate) doom: Option<(Point, Moment)>,
+    pub(crate) planned_crash: Option<(Point, Moment)>,
     /// The next scheduled wake-up.
     pub(crate) wakes: Option<Moment>,
     /// Whether an engine step is scheduled.
@@ -94,7 +94,7 @@ impl Process {
             put_back: false,
             unaware: 0,
             frozen_until: 0,
-            doom: None,
+            planned_crash: None,
             wakes: None,
             steps: false,
             deleted: BTreeSet::new(),
@@ -123,7 +123,7 @@ impl Process {
         let identity = format!("{}-{}", self.name, self.epoch);
         self.election = self.election.take().map(|_| Election::new(&identity, LEASE, RENEW_DEADLINE));
         self.frozen_until = 0;
-        self.doom = None;
+        self.planned_crash = None;
         self.wakes = None;
         self.steps = false;
     }

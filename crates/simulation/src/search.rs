@@ -12,7 +12,7 @@ use std::{
 
 use bellwether_engine::planted::{Bug, plant};
 
-use crate::{Tally, Violation, plan::Plan, run};
+use crate::{RunStats, Violation, plan::Plan, run};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -33,18 +33,18 @@ pub struct SearchResult {
     pub events: u64,
     /// Number of writes in all runs.
     pub writes: u64,
-    /// Maximum of [`Tally::until_right`].
+    /// Maximum of [`RunStats::until_right`].
     pub longest: u64,
     /// A seed that failed, and its violation.
     pub wrong: Option<(u64, String)>,
 }
 
 /// Runs a plan. A panic is an error, too.
-pub fn run_plan(plan: &Plan) -> Result<Tally, String> {
+pub fn run_plan(plan: &Plan) -> Result<RunStats, String> {
     caught(|| run(plan))
 }
 
-pub(crate) fn caught(run: impl FnOnce() -> Result<Tally, Violation>) -> Result<Tally, String> {
+pub(crate) fn caught(run: impl FnOnce() -> Result<RunStats, Violation>) -> Result<RunStats, String> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result.map_err(|violation| violation.to_string()),
         Err(panic) => {
@@ -56,7 +56,7 @@ pub(crate) fn caught(run: impl FnOnce() -> Result<Tally, Violation>) -> Result<T
 }
 
 /// Runs plans until a limit is reached or a run fails.
-pub fn hunt(limits: Limits) -> SearchResult {
+pub fn search(limits: Limits) -> SearchResult {
     let (next, stop, total) =
         (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(SearchResult::default()));
     thread::scope(|scope| {

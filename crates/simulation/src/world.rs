@@ -72,7 +72,7 @@ enum ScheduledEvent {
 
 /// Statistics of a run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
+pub struct RunStats {
     /// Number of events.
     pub events: u64,
     /// Number of writes that API servers applied.
@@ -110,9 +110,9 @@ pub(crate) struct World<'p> {
     violation: Option<Violation>,
     /// Whether the state was correct once after the last fault. From then on any write is a violation.
     was_right: bool,
-    /// When all controllers were restarted, and the census of the leader before that.
+    /// When all controllers were restarted, and the statistics of the leader before that.
     begun_anew: Option<(Moment, EngineStats)>,
-    tally: Tally,
+    tally: RunStats,
     /// One line for each event, if requested.
     story: Option<Vec<String>>,
 }
@@ -139,7 +139,7 @@ impl<'p> World<'p> {
             violation: None,
             was_right: false,
             begun_anew: None,
-            tally: Tally::default(),
+            tally: RunStats::default(),
             story: tell.then(Vec::new),
         };
         for process in 0..plan.processes {
@@ -353,18 +353,18 @@ impl<'p> World<'p> {
     /// Sends changes of a cluster to watches, and schedules the garbage collector and the kubelet.
     fn pass_on(&mut self, site: Site) {
         let now = self.now;
-        let trouble = &self.clusters[site].trouble;
-        let back: Vec<_> = trouble.unserved.iter().filter(|(_, (until, _))| *until <= now).collect();
+        let faults = &self.clusters[site].faults;
+        let back: Vec<_> = faults.unserved.iter().filter(|(_, (until, _))| *until <= now).collect();
         let back: Vec<_> = back.into_iter().map(|(kind, _)| kind.clone()).collect();
         for kind in back {
-            if let Some((_, served)) = self.clusters[site].trouble.unserved.remove(&kind) {
+            if let Some((_, served)) = self.clusters[site].faults.unserved.remove(&kind) {
                 self.tell(|| format!("{kind} is served again"));
                 self.clusters[site].store.kinds.insert(kind, served);
                 self.kinds_changed(site);
             }
         }
         let cluster = &mut self.clusters[site];
-        if cluster.trouble.lag <= now {
+        if cluster.faults.lag <= now {
             cluster.behind = cluster.store.revision;
         }
         let revisions = (cluster.store.revision, cluster.behind);

@@ -42,7 +42,7 @@ impl Canvas {
 
     /// The number of lines that fit on the terminal now. `None` if standard output is not a terminal.
     pub fn height() -> Option<usize> {
-        terminal_size_of(stdout()).map(|(_, height)| most_lines(usize::from(height.0)))
+        terminal_size_of(stdout()).map(|(_, height)| max_lines(usize::from(height.0)))
     }
 
     /// The screen with its current width: the window may have been resized.
@@ -69,14 +69,14 @@ fn write(text: &str) -> io::Result<()> {
 }
 
 /// The cursor needs a line of its own below the drawn lines.
-fn most_lines(height: usize) -> usize {
+fn max_lines(height: usize) -> usize {
     height.saturating_sub(1).max(1)
 }
 
 /// The lines that fit, and a last line with the number of those that do not.
 fn fit(text: &str, height: usize) -> Vec<String> {
     let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
-    let most = most_lines(height);
+    let most = max_lines(height);
     if lines.len() > most {
         let more = lines.len() - most + 1;
         lines.truncate(most - 1);

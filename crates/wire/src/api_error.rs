@@ -9,7 +9,7 @@ use bellwether_engine::FieldConflict;
 use http::{HeaderMap, StatusCode, header::RETRY_AFTER, response::Parts};
 use serde::Deserialize;
 
-use crate::line::line;
+use crate::error_text::bounded_line;
 
 /// The upper bound of `Retry-After`.
 const MAX_WAIT: Duration = Duration::from_mins(5);
@@ -127,7 +127,7 @@ impl ApiError {
         let Details { causes, retry_after_seconds, .. } = details.unwrap_or_default();
         let in_body = || retry_after_seconds.and_then(|seconds| seconds.try_into().ok());
         let seconds = header.or_else(in_body).unwrap_or_default();
-        let tidy = |text: Option<String>| line(&text.unwrap_or_default());
+        let tidy = |text: Option<String>| bounded_line(&text.unwrap_or_default());
         Self {
             code,
             class,
@@ -165,7 +165,7 @@ impl Error for ApiError {}
 impl Cause {
     fn tidy(self) -> Self {
         let Self { reason, message, field } = self;
-        Self { reason: line(&reason), message: line(&message), field: line(&field) }
+        Self { reason: bounded_line(&reason), message: bounded_line(&message), field: bounded_line(&field) }
     }
 }
 
@@ -180,12 +180,14 @@ impl Status {
     fn class(&self, code: StatusCode) -> ErrorClass {
         match code {
             _ if self.has_reason(&["Expired", "Gone"]) => ErrorClass::Expired,
-            StatusCode::BAD_REQUEST if self.says("does not support dry run") => ErrorClass::DryRunUnsupported,
+            StatusCode::BAD_REQUEST if self.message_contains("does not support dry run") => {
+                ErrorClass::DryRunUnsupported
+            }
             StatusCode::UNAUTHORIZED => ErrorClass::Unauthorized,
             StatusCode::FORBIDDEN if self.has_cause("NamespaceTerminating") => {
                 ErrorClass::NamespaceTerminating
             }
-            StatusCode::FORBIDDEN if self.says("is forbidden: User ") => ErrorClass::Forbidden,
+            StatusCode::FORBIDDEN if self.message_contains("is forbidden: User ") => ErrorClass::Forbidden,
             StatusCode::FORBIDDEN => ErrorClass::AdmissionDenied,
             StatusCode::NOT_FOUND if self.names_an_object() => ErrorClass::NotFound,
             StatusCode::NOT_FOUND => ErrorClass::NotServed,
@@ -202,7 +204,8 @@ impl Status {
                 ErrorClass::Invalid
             }
             code if code.is_server_error() => {
-                let is_too_large = self.says("request is too large") || self.says("larger than max");
+                let is_too_large =
+                    self.message_contains("request is too large") || self.message_contains("larger than max");
                 if is_too_large { ErrorClass::TooLarge } else { ErrorClass::ServerError }
             }
             _ => ErrorClass::Other,
@@ -213,7 +216,7 @@ impl Status {
         self.reason.as_deref().is_some_and(|reason| reasons.contains(&reason))
     }
 
-    fn says(&self, text: &str) -> bool {
+    fn message_contains(&self, text: &str) -> bool {
         self.message.as_deref().is_some_and(|message| message.contains(text))
     }
 
@@ -232,7 +235,7 @@ impl Status {
 
     /// A precondition on the UID failed, or a patch would change the UID.
     fn is_about_uid(&self) -> bool {
-        (self.says("UID") && self.says("precondition"))
+        (self.message_contains("UID") && self.message_contains("precondition"))
             || self.causes().any(|cause| cause.field == "metadata.uid")
     }
 }

@@ -3,7 +3,7 @@
 use bellwether_engine::{Outcome, ServedResource, Slot, Write, planted::Bug};
 use http::{Request, response::Parts};
 
-use crate::{owner_check, request::WriteRequest, write_outcome::WriteResult};
+use crate::{owner_check, write_outcome::WriteResult, write_request::WriteRequest};
 
 /// One attempt at a write. It does not retry: the outbox does.
 #[derive(Clone, Debug)]

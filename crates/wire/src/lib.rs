@@ -19,7 +19,7 @@ pub mod attempt;
 pub mod backoff;
 pub mod election;
 pub mod envelope;
-pub mod line;
+pub mod error_text;
 pub mod list_watch_policy;
 pub mod object_decoder;
 pub mod operator_condition;
@@ -27,9 +27,9 @@ pub mod read_error;
 pub mod reflector;
 
 mod owner_check;
-mod request;
 mod verb;
 mod write_outcome;
+mod write_request;
 
 pub use api_error::{ApiError, ErrorClass};
 pub use attempt::Attempt;

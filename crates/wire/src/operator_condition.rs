@@ -80,22 +80,22 @@ pub fn upgradeable(status: &GroupStatus, rollup: &str) -> Option<Statement> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UpkeepOutcome {
+pub enum UpgradeableUpdateOutcome {
     Unchanged,
     Written,
 }
 
 /// One attempt to set `Upgradeable`: read, compare, write; on a conflict, read again.
 #[derive(Clone, Debug)]
-pub struct Upkeep {
+pub struct UpgradeableUpdate {
     target: OperatorCondition,
     wanted: Statement,
-    next: UpkeepStep,
+    next: UpgradeableUpdateStep,
     tries_left: u8,
 }
 
 #[derive(Clone, Debug)]
-enum UpkeepStep {
+enum UpgradeableUpdateStep {
     Read,
     Write(Value),
 }
@@ -120,16 +120,18 @@ struct Spec {
     conditions: Option<Vec<Value>>,
 }
 
-impl Upkeep {
+impl UpgradeableUpdate {
     pub fn new(target: OperatorCondition, wanted: Statement) -> Self {
-        Self { target, wanted, next: UpkeepStep::Read, tries_left: TRIES }
+        Self { target, wanted, next: UpgradeableUpdateStep::Read, tries_left: TRIES }
     }
 
     pub fn request(&self) -> Result<Request<Vec<u8>>, ReadError> {
         let path = self.target.path();
         let request = match &self.next {
-            UpkeepStep::Read => Verb::Get.request(&path, Vec::new()),
-            UpkeepStep::Write(write) => Verb::MergePatch.request(&path, write.to_string().into_bytes()),
+            UpgradeableUpdateStep::Read => Verb::Get.request(&path, Vec::new()),
+            UpgradeableUpdateStep::Write(write) => {
+                Verb::MergePatch.request(&path, write.to_string().into_bytes())
+            }
         };
         request.map_err(|error| ReadError::rejected(format!("cannot build the request: {error}")))
     }
@@ -140,27 +142,27 @@ impl Upkeep {
         parts: &Parts,
         body: &[u8],
         now: Timestamp,
-    ) -> Option<Result<UpkeepOutcome, ReadError>> {
-        let is_write = matches!(self.next, UpkeepStep::Write(_));
+    ) -> Option<Result<UpgradeableUpdateOutcome, ReadError>> {
+        let is_write = matches!(self.next, UpgradeableUpdateStep::Write(_));
         if let Err(error) = ApiError::check(parts, body) {
             if is_write && error.code == StatusCode::CONFLICT && self.tries_left > 0 {
-                self.next = UpkeepStep::Read;
+                self.next = UpgradeableUpdateStep::Read;
                 return None;
             }
             return Some(Err(error.into()));
         }
         if is_write {
-            return Some(Ok(UpkeepOutcome::Written));
+            return Some(Ok(UpgradeableUpdateOutcome::Written));
         }
         let Ok(stored) = serde_json::from_slice::<StoredOperatorCondition>(body) else {
             return Some(Err(ReadError::rejected("the response is not an OperatorCondition")));
         };
         let conditions = stored.spec.conditions.unwrap_or_default();
         let Some(conditions) = update_conditions(&conditions, &self.wanted, now) else {
-            return Some(Ok(UpkeepOutcome::Unchanged));
+            return Some(Ok(UpgradeableUpdateOutcome::Unchanged));
         };
         self.tries_left = self.tries_left.saturating_sub(1);
-        self.next = UpkeepStep::Write(json!({
+        self.next = UpgradeableUpdateStep::Write(json!({
             "metadata": { "resourceVersion": stored.metadata.resource_version },
             "spec": { "conditions": conditions },
         }));

@@ -8,9 +8,9 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
     api_error::{ApiError, ErrorClass},
-    request::Permission,
     verb::Verb,
     write_outcome::WriteResult,
+    write_request::Permission,
 };
 
 /// A consistent read: without `resourceVersion`, the API server does not answer from its watch cache.

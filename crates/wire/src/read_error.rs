@@ -8,7 +8,7 @@ use bellwether_model::text::one_line;
 use crate::api_error::{ApiError, ErrorClass};
 
 /// Longer texts are cut, in bytes.
-const LONGEST: usize = 256;
+const MAX_LENGTH: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
@@ -96,7 +96,7 @@ impl fmt::Display for ReadError {
 }
 
 fn short(text: &str) -> Arc<str> {
-    one_line(text.trim(), LONGEST).into()
+    one_line(text.trim(), MAX_LENGTH).into()
 }
 
 #[cfg(test)]
@@ -149,6 +149,6 @@ mod tests {
     #[test]
     fn long_messages_are_cut() {
         let ReadError::Rejected { why } = ReadError::rejected("ä".repeat(1000)) else { panic!("rejected") };
-        assert!(why.len() <= LONGEST && why.ends_with("ä…"), "{why}");
+        assert!(why.len() <= MAX_LENGTH && why.ends_with("ä…"), "{why}");
     }
 }

@@ -351,7 +351,7 @@ impl Reflector {
 
     fn report_error(&mut self, error: &ReadError, reaction: &RetryDecision) {
         let kind = &self.kind;
-        debug!(%kind, %error, after = ?reaction.pause, "retrying");
+        debug!(%kind, %error, after = ?reaction.pause, "list or watch failed: retrying");
         let resource =
             self.reading.as_ref().map(|(served, _)| Arc::clone(&served.plural)).unwrap_or_default();
         match reaction.new_state {

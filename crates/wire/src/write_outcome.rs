@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::{
     api_error::{ApiError, ErrorClass},
-    request::{Permission, WriteRequest},
+    write_request::{Permission, WriteRequest},
 };
 
 /// How a write ended.

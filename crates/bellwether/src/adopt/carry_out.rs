@@ -104,12 +104,12 @@ pub(super) async fn carry_out(server: &Server<'_>, plan: &Plan, stop: &AtomicBoo
             }
         }
     }
-    let (undone, mut not_undone) = undo(server, &done).await;
+    let (undone, mut not_undone) = undo(server, &done, &plan.kubectl_flags).await;
     // After the annotations are removed: deleting an Application deletes the objects that it owns.
     let mut next = Vec::new();
     if created_in_doubt && let Some(error) = delete_created(server, plan).await {
         not_undone.push(error);
-        next = deletion(&plan.application);
+        next = deletion(plan);
     }
     let why = failed.map_or_else(|| "interrupted".to_owned(), |failed| failed.why);
     Err(AdoptError { why, undone, not_undone, next, interrupted })
@@ -172,16 +172,16 @@ async fn delete_created(server: &Server<'_>, plan: &Plan) -> Option<String> {
 }
 
 /// The kubectl commands that show and delete an Application, but not the objects that it owns.
-fn deletion(application: &NamespacedName) -> Vec<String> {
-    let NamespacedName { namespace, name } = application;
+fn deletion(plan: &Plan) -> Vec<String> {
+    let (NamespacedName { namespace, name }, flags) = (&plan.application, &plan.kubectl_flags);
     vec![
-        format!("kubectl get {APPLICATIONS}/{name} -n {namespace}"),
-        format!("kubectl delete {APPLICATIONS}/{name} -n {namespace} --cascade=orphan"),
+        format!("kubectl get {APPLICATIONS}/{name} -n {namespace}{flags}"),
+        format!("kubectl delete {APPLICATIONS}/{name} -n {namespace}{flags} --cascade=orphan"),
     ]
 }
 
 /// Undoes changes, the last first. Returns how many, and a sentence for each that could not be undone.
-async fn undo(server: &Server<'_>, done: &[&ObjectChange]) -> (usize, Vec<String>) {
+async fn undo(server: &Server<'_>, done: &[&ObjectChange], kubectl_flags: &str) -> (usize, Vec<String>) {
     let mut not_undone = Vec::new();
     let mut undone = 0;
     let mut attempts = ATTEMPTS;
@@ -194,7 +194,7 @@ async fn undo(server: &Server<'_>, done: &[&ObjectChange]) -> (usize, Vec<String
                 not_undone.push(format!(
                     "cannot undo the change of {}: {why}. Run: {}",
                     step.object,
-                    step.undo_commands()
+                    step.undo_commands(kubectl_flags)
                 ));
             }
         }
@@ -299,7 +299,7 @@ impl ObjectChange {
     }
 
     /// The kubectl commands that restore the labels and annotations.
-    fn undo_commands(&self) -> String {
+    fn undo_commands(&self, flags: &str) -> String {
         let word = |change: &MetadataChange| match &change.before {
             Some(before) => format!(" {}={before} --overwrite", change.key),
             None => format!(" {}-", change.key),
@@ -308,7 +308,7 @@ impl ObjectChange {
             let words: String =
                 self.changes.iter().filter(|change| change.field == field).map(word).collect();
             let (object, namespace) = (self.object.for_kubectl(), &self.object.name.namespace);
-            (!words.is_empty()).then(|| format!("kubectl {verb} {object} -n {namespace}{words}"))
+            (!words.is_empty()).then(|| format!("kubectl {verb} {object} -n {namespace}{flags}{words}"))
         };
         let commands =
             [command("label", MetadataField::Labels), command("annotate", MetadataField::Annotations)];

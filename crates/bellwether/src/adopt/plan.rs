@@ -106,6 +106,7 @@ pub(super) struct Plan {
     pub(super) manifest: Value,
     /// False if the Application exists already, with the same selector and components.
     pub(super) creates: bool,
+    pub(super) kubectl_flags: String,
     labels: BTreeMap<String, String>,
     type_: Option<String>,
 }
@@ -152,8 +153,9 @@ impl Plan {
                 Err(more) => problems.extend(more),
             }
         }
-        let AdoptRequest { application, labels, type_, .. } = request.clone();
-        let plan = Self { application, steps, manifest, creates: existing.is_none(), labels, type_ };
+        let AdoptRequest { application, labels, type_, kubectl_flags, .. } = request.clone();
+        let plan =
+            Self { application, steps, manifest, creates: existing.is_none(), kubectl_flags, labels, type_ };
         problems.extend(existing.and_then(|existing| plan.conflict_with(existing)));
         if problems.is_empty() { Ok(plan) } else { Err(problems) }
     }
@@ -198,7 +200,8 @@ impl Plan {
         } else {
             format!(
                 "Application {name:?} already exists with another selector, type or components. Choose another name, or \
-                 edit it: kubectl edit {APPLICATIONS}/{name} -n {namespace}"
+                 edit it: kubectl edit {APPLICATIONS}/{name} -n {namespace}{}",
+                self.kubectl_flags
             )
         };
         Some(Problem::refusal(conflict))
@@ -235,8 +238,9 @@ impl ObjectChange {
             Some(current) if current == &**name => {}
             Some(other) if !other.is_empty() => problems.push(Problem::refusal(format!(
                 "{object} belongs to Application {other:?} by its annotation {APPLICATION_ANNOTATION}. Leave it out, or \
-                 release it: kubectl annotate {} -n {namespace} {APPLICATION_ANNOTATION}-",
-                object.for_kubectl()
+                 release it: kubectl annotate {} -n {namespace}{} {APPLICATION_ANNOTATION}-",
+                object.for_kubectl(),
+                request.kubectl_flags
             ))),
             before => changes.push(MetadataChange::new(
                 MetadataField::Annotations,

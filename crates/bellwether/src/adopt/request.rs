@@ -19,6 +19,8 @@ pub(super) struct AdoptRequest {
     /// The user gave no `--selector`.
     pub(super) has_default_labels: bool,
     pub(super) type_: Option<String>,
+    /// To append to kubectl commands, so that they use the same cluster.
+    pub(super) kubectl_flags: String,
 }
 
 impl AdoptRequest {
@@ -35,6 +37,7 @@ impl AdoptRequest {
             application: NamespacedName::new(namespace, name),
             labels,
             has_default_labels,
+            kubectl_flags: command.input.location().flags().kubectl.unwrap_or_default(),
             type_: command.type_.clone(),
         })
     }

@@ -253,6 +253,14 @@ fn an_existing_application(
 }
 
 #[test]
+fn kubectl_commands_use_the_same_cluster() {
+    let metadata = json!({ "annotations": { "kubernetes.io/application": "blog" } });
+    let found = problems(&["wordpress", "-", "--context", "staging"], web(metadata));
+    let command = "kubectl annotate deployment.apps/web -n shop --context staging kubernetes.io/application-";
+    assert!(found[0].1.ends_with(command), "{found:?}");
+}
+
+#[test]
 fn an_existing_application_gets_back_an_object_that_lost_its_label() {
     let existing = existing(&json!({
         "selector": { "matchLabels": { "app.kubernetes.io/part-of": "wordpress" } },

@@ -47,10 +47,10 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
         Err(error) => return Ok(Outcome::bad_input(error)),
     };
     let (mut checked, mut errors, mut others) = (Vec::new(), Vec::new(), 0);
-    let check = |object: &Object<'_>, spot: &ObjectLocation<'_>| {
-        (object.group() == GROUP).then(|| LintedObject::of(object, spot))
+    let check = |object: &Object<'_>, location: &ObjectLocation<'_>| {
+        (object.group() == GROUP).then(|| LintedObject::of(object, location))
     };
-    for entry in bellwether_input::read_with_spots(&inputs, &Plan::whole(), &check) {
+    for entry in bellwether_input::read_with_locations(&inputs, &Plan::whole(), &check) {
         match entry {
             Ok(Some(object)) => checked.push(object),
             Ok(None) => others += 1,
@@ -99,8 +99,8 @@ fn findings(object: &Object<'_>) -> Vec<Finding> {
 }
 
 impl LintedObject {
-    fn of(object: &Object<'_>, spot: &ObjectLocation<'_>) -> Self {
-        let lines = spot.lines();
+    fn of(object: &Object<'_>, location: &ObjectLocation<'_>) -> Self {
+        let lines = location.lines();
         let found = findings(object).into_iter().map(|finding| finding.located(&lines));
         let repeated = lines.repeated().into_iter().map(|DuplicateKey { field, key, line }| {
             let message = format!("duplicate key {key:?}");
@@ -109,7 +109,7 @@ impl LintedObject {
         let mut errors: Vec<_> = found.chain(repeated).collect();
         errors.sort_by_key(|finding| finding.line);
         Self {
-            file: spot.file(),
+            file: location.file(),
             line: lines.first(),
             kind: object.kind().to_owned(),
             namespace: object.namespace().to_owned(),
@@ -134,7 +134,7 @@ fn page(checked: &[LintedObject], others: usize, screen: Screen) -> String {
     }
     if !checked.is_empty() {
         let invalid = checked.iter().filter(|object| !object.valid).count();
-        let _ = write!(text, "{}", rules::tally(checked.len(), invalid, "object"));
+        let _ = write!(text, "{}", rules::summary(checked.len(), invalid, "object"));
         if others > 0 {
             let kinds = if others == 1 { "another kind" } else { "other kinds" };
             let _ = write!(text, " Skipped {} of {kinds}.", rules::counted(others, "object"));

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{
     finding::{Finding, or_unnamed, place},
     load::{Found, Loaded},
-    printed, tally,
+    printed, summary,
 };
 use crate::{
     cli::RuleFiles,
@@ -109,7 +109,7 @@ fn page(checked: &[LintedRule], screen: Screen) -> String {
     }
     if !checked.is_empty() {
         let invalid = checked.iter().filter(|rule| !rule.valid).count();
-        let _ = writeln!(text, "{}", tally(checked.len(), invalid, "rule"));
+        let _ = writeln!(text, "{}", summary(checked.len(), invalid, "rule"));
     }
     text
 }

@@ -92,7 +92,7 @@ impl Loaded {
                 Found { file: file.to_owned(), line, name, rule }
             })
         };
-        for entry in bellwether_input::read_with_spots(&[file.to_owned()], &plan, &read) {
+        for entry in bellwether_input::read_with_locations(&[file.to_owned()], &plan, &read) {
             match entry {
                 Ok(Some(found)) => self.rules.push(found),
                 // Not a rule: ignore it.

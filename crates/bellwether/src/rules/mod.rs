@@ -75,7 +75,7 @@ pub(crate) fn counted(number: usize, what: &str) -> String {
 }
 
 /// The last line of a check: `3 rules, 1 invalid.`
-pub(crate) fn tally(total: usize, invalid: usize, what: &str) -> String {
+pub(crate) fn summary(total: usize, invalid: usize, what: &str) -> String {
     let result = match (total, invalid) {
         (1, 0) => "valid".to_owned(),
         (_, 0) => "all valid".to_owned(),

@@ -67,19 +67,19 @@ impl Controller {
     /// The status code and the JSON body of a probe.
     async fn probe(&self, path: &str) -> Result<(u16, Value)> {
         let (code, body) = self.get(path).await?;
-        let said = serde_json::from_str(&body).with_context(|| format!("{path}: {code} {body}"))?;
-        Ok((code, said))
+        let json = serde_json::from_str(&body).with_context(|| format!("{path}: {code} {body}"))?;
+        Ok((code, json))
     }
 
     /// Waits for this status code and for a body that satisfies `is_so`, and returns the body.
     async fn probed(&self, path: &str, code: u16, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut last = (0, Value::Null);
-        eventually(TIMEOUT, &format!("{path} says {code}"), async || {
+        eventually(TIMEOUT, &format!("{path} responds {code}"), async || {
             last = self.probe(path).await?;
             Ok(last.0 == code && is_so(&last.1))
         })
         .await
-        .with_context(|| format!("the last answer was {} {:#}", last.0, last.1))?;
+        .with_context(|| format!("the last response was {} {:#}", last.0, last.1))?;
         Ok(last.1)
     }
 
@@ -90,7 +90,7 @@ impl Controller {
 }
 
 /// The cluster that these tests share, with one controller for all of them.
-async fn looked_after() -> Result<&'static Cluster> {
+async fn controlled_cluster() -> Result<&'static Cluster> {
     Ok(shared_controller().await?.0)
 }
 
@@ -109,18 +109,18 @@ async fn shared_controller() -> Result<(&'static Cluster, &'static Controller)> 
 }
 
 /// The namespace of one test, and kubectl in it.
-struct Story {
+struct ControllerFixture {
     kubectl: Kubectl,
     namespace: String,
 }
 
-impl Story {
-    async fn begin(of: &str) -> Result<Self> {
-        Self::within(looked_after().await?, of).await
+impl ControllerFixture {
+    async fn new(name: &str) -> Result<Self> {
+        Self::in_cluster(controlled_cluster().await?, name).await
     }
 
-    async fn within(cluster: &Cluster, of: &str) -> Result<Self> {
-        let namespace = cluster.namespace(of).await?;
+    async fn in_cluster(cluster: &Cluster, name: &str) -> Result<Self> {
+        let namespace = cluster.namespace(name).await?;
         let kubectl = Kubectl::new(cluster.admin())?.in_namespace(&namespace);
         Ok(Self { kubectl, namespace })
     }

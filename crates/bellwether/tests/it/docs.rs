@@ -25,6 +25,8 @@
 
 mod cluster;
 mod page;
+mod picture;
+mod reference;
 mod shell;
 
 use std::{env, fs, io::Write as _, process::Stdio};

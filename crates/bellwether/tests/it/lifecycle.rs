@@ -28,16 +28,16 @@ use serde_json::{Value, json};
 use crate::{Run, bellwether};
 
 /// The steps in one namespace, and the verdict after each.
-struct Story {
+struct LifecycleFixture {
     kubectl: Kubectl,
     namespace: String,
     lines: Vec<String>,
 }
 
-impl Story {
-    async fn begin(of: &str) -> Result<Self> {
+impl LifecycleFixture {
+    async fn new(name: &str) -> Result<Self> {
         let cluster = shared::cluster_with_nodes().await?;
-        let namespace = cluster.namespace(of).await?;
+        let namespace = cluster.namespace(name).await?;
         let kubectl = Kubectl::new(cluster.admin())?.in_namespace(&namespace);
         Ok(Self { kubectl, namespace, lines: Vec::new() })
     }

@@ -76,7 +76,7 @@ fn reconcile(
         app.check.forget(&group, queue);
         app.check.pod = Some(name.clone());
     }
-    let is_published = app.owned_kinds.claim(&GroupKind::pod());
+    let is_published = app.owned_kinds.require(&GroupKind::pod());
     let check = &mut app.check;
     let present = pods.iter().find(|(own, _)| *own == name).map(|(_, facts)| *facts);
     check.ready = None;

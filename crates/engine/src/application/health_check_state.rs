@@ -20,7 +20,7 @@ pub const HEALTH_CHECK_LABEL: &str = "bellwether.dev/health-check";
 /// How long a created Pod may be missing from the watch before it is created again.
 const VISIBILITY_TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
 
-/// A Pod that lived longer than this is replaced at once, like the first one.
+/// A Pod that ran longer than this is replaced at once, like the first one.
 const STABLE_AFTER: SignedDuration = SignedDuration::from_mins(10);
 
 const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(10);
@@ -49,7 +49,7 @@ pub(super) struct HealthCheckState {
 /// Whether the API server accepts the template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Validity {
-    /// Not asked yet.
+    /// Not validated yet.
     #[default]
     Unknown,
     Valid,

@@ -374,8 +374,8 @@ impl Grouping for Applications {
         }
         let mut write =
             app.publication.render_write(&status::render(app, feeds, self.dependency_statuses(app), now))?;
-        if let Write::Status { owned_kinds: claims, .. } = &mut write {
-            *claims = app.owned_kinds.kinds().cloned().collect();
+        if let Write::Status { owned_kinds, .. } = &mut write {
+            *owned_kinds = app.owned_kinds.kinds().cloned().collect();
         }
         Some(write)
     }
@@ -392,8 +392,8 @@ impl Grouping for Applications {
         if self.apps.get(id).is_some_and(|app| app.owned_kinds.needs_publishing()) {
             self.apps.mark_dirty(id);
         }
-        if let (Some(_), Write::Status { owned_kinds: claims, .. }) = (&version, write) {
-            self.owned_kinds_published(id, claims.iter().cloned().collect(), cx);
+        if let (Some(_), Write::Status { owned_kinds, .. }) = (&version, write) {
+            self.owned_kinds_published(id, owned_kinds.iter().cloned().collect(), cx);
         }
         version
     }

@@ -52,7 +52,7 @@ impl OwnedKinds {
     }
 
     /// Returns whether objects of the kind may be owned now. If not, the kind will be published.
-    pub(super) fn claim(&mut self, kind: &GroupKind) -> bool {
+    pub(super) fn require(&mut self, kind: &GroupKind) -> bool {
         if !self.kinds.contains_key(kind) {
             let was_published = self.published.contains(kind);
             self.kinds.insert(kind.clone(), OwnedKind { was_published, ..OwnedKind::default() });

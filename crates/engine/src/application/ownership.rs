@@ -51,7 +51,7 @@ impl Applications {
         // The kind has to be in `status.ownedKinds` first.
         let is_published = owner.is_some_and(|id| {
             let Some(app) = self.apps.get_mut(id) else { return false };
-            let is_published = app.owned_kinds.claim(&feed.kind);
+            let is_published = app.owned_kinds.require(&feed.kind);
             if !is_published {
                 self.apps.mark_dirty(id);
             }
@@ -66,11 +66,11 @@ impl Applications {
             })
             .filter(|app| owner.is_none_or(|owner| owner.uid() != app.uid()))
             .collect();
-        let legacy_owners = counted_by.iter().filter_map(|id| self.apps.get(*id));
-        let mut legacy_owners: Vec<_> =
-            legacy_owners.filter(|app| app.adds_owner() && !app.deleting).collect();
-        legacy_owners.sort_unstable_by_key(|app| &app.name);
-        let write = write(facts, owner.filter(|_| is_published), &legacy_owners, &former_owners);
+        let app_k8s_io_owners = counted_by.iter().filter_map(|id| self.apps.get(*id));
+        let mut app_k8s_io_owners: Vec<_> =
+            app_k8s_io_owners.filter(|app| app.adds_owner() && !app.deleting).collect();
+        app_k8s_io_owners.sort_unstable_by_key(|app| &app.name);
+        let write = write(facts, owner.filter(|_| is_published), &app_k8s_io_owners, &former_owners);
         if write.is_none() {
             self.clear_refused(&slot.object.kind, &slot.object.name);
         }
@@ -180,12 +180,12 @@ pub(super) fn is_application(owner: &OwnerReference) -> bool {
     &*owner.kind == "Application" && group == Some(GROUP)
 }
 
-/// `owner` should own the object, and so should the Applications of `app.k8s.io` in `legacy_owners`;
+/// `owner` should own the object, and so should the Applications of `app.k8s.io` in `app_k8s_io_owners`;
 /// references to `former_owners` are removed. Other references stay.
 pub(super) fn write(
     facts: &Facts,
     owner: Option<&ApplicationState>,
-    legacy_owners: &[&ApplicationState],
+    app_k8s_io_owners: &[&ApplicationState],
     former_owners: &[&ApplicationState],
 ) -> Option<Write> {
     let is_former = |owner: &&OwnerReference| former_owners.iter().any(|app| *app.uid() == *owner.uid);
@@ -203,17 +203,17 @@ pub(super) fn write(
             }
         }
     }
-    for app in legacy_owners {
+    for app in app_k8s_io_owners {
         // One new owner per write, because each must be checked to exist.
         if requires.is_some() || owners.iter().any(|owner| *owner.uid == *app.uid()) {
             continue;
         }
         let wanted = reference(app);
-        let is_namesake = |owner: &&mut OwnerReference| {
+        let has_same_name = |owner: &&mut OwnerReference| {
             owner.api_version == wanted.api_version && owner.kind == wanted.kind && owner.name == wanted.name
         };
         // An Application that was recreated has another uid.
-        match owners.iter_mut().find(is_namesake) {
+        match owners.iter_mut().find(has_same_name) {
             Some(before) => *before = wanted,
             None => owners.push(wanted),
         }

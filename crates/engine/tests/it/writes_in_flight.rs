@@ -35,7 +35,7 @@ fn in_the_end(world: &mut World) -> String {
     world.of_app("web", "Ready")
 }
 
-fn turned_at(world: &World, condition: &str) -> Timestamp {
+fn transition_time(world: &World, condition: &str) -> Timestamp {
     let conditions = world.status("web").conditions;
     conditions.iter().find(|it| it.type_ == condition).expect("it is there").last_transition_time.0
 }
@@ -78,7 +78,7 @@ fn a_transition_back_during_a_write_is_written_at_once(#[case] milliseconds: i64
     world.respond(0);
     world.settle_now();
     assert!(world.of_app("web", "Ready").starts_with("False "), "{}", world.of_app("web", "Ready"));
-    assert_eq!(turned_at(&world, "Ready").as_second(), back.as_second());
+    assert_eq!(transition_time(&world, "Ready").as_second(), back.as_second());
     let transitions: Vec<_> = world.transitions.iter().map(|it| it.good).collect();
     assert_eq!(transitions, [false, true, false]);
 }
@@ -176,7 +176,7 @@ fn a_transition_of_another_replica_is_not_announced() {
 
 /// The watch event of the first attempt comes while the second is in flight.
 #[rstest]
-fn a_retried_transition_is_announced_once(#[values(false, true)] overturned: bool) {
+fn a_retried_transition_is_announced_once(#[values(false, true)] overwritten: bool) {
     let mut world = waiting();
     let before = world.transitions.len();
     world.faults = [Fault::Fail].into();
@@ -190,7 +190,7 @@ fn a_retried_transition_is_announced_once(#[values(false, true)] overturned: boo
     world.arrive(0);
     while world.deliver() {}
     assert_eq!(world.transitions.len(), before + 1, "stored by either attempt");
-    if overturned {
+    if overwritten {
         let (kind, name) = objects::key(APP, "web");
         world.server.edit(&kind, &name, |it| it["status"]["conditions"][0]["status"] = "False".into());
         while world.deliver() {}
@@ -201,7 +201,7 @@ fn a_retried_transition_is_announced_once(#[values(false, true)] overturned: boo
     assert_eq!(in_the_end(&mut world), READY);
     assert_eq!(
         world.transitions.len(),
-        before + 1 + usize::from(overturned),
+        before + 1 + usize::from(overwritten),
         "the overwritten condition makes another transition"
     );
 }
@@ -237,7 +237,7 @@ fn a_404_from_another_replica_is_retried() {
 fn an_overwritten_condition_is_written_again() {
     let mut world = waiting();
     world.put(deployment("front", 3, 3));
-    let once = turned_at(&world, "Ready");
+    let once = transition_time(&world, "Ready");
     world.pass(SignedDuration::from_mins(10));
     let again = world.now;
     world.edit(APP, "web", |it| {
@@ -247,7 +247,7 @@ fn an_overwritten_condition_is_written_again() {
         ready["lastTransitionTime"] = json!(again.to_string());
     });
     assert_eq!(world.of_app("web", "Ready"), READY);
-    assert!(turned_at(&world, "Ready") >= again && again > once);
+    assert!(transition_time(&world, "Ready") >= again && again > once);
 }
 
 /// Another writer restores the status that we observed last: it looks unchanged, but is not what we wrote.

@@ -2,7 +2,7 @@
 
 use crate::{
     check,
-    compile_error::{Slip, nearest},
+    compile_error::{ErrorAt, nearest},
     functions::{self, Function, MAX_ARGUMENTS, Style},
     hints,
     node::{Arithmetic, Comparison, Constant, Element, Field, Node, Op},
@@ -22,7 +22,7 @@ use super::{
 };
 
 /// Parses, checks and compiles an expression; returns its node, its paths and its types.
-pub(crate) fn compile(text: &str, scope: &Scope) -> Result<(Node, Vec<Path>, Types), Slip> {
+pub(crate) fn compile(text: &str, scope: &Scope) -> Result<(Node, Vec<Path>, Types), ErrorAt> {
     let expr = parse(text)?;
     let mut compiler = CelCompiler { scope, paths: Paths::default(), locals: Vec::new(), patterns: 0 };
     let (node, types) = compiler.expression(&expr)?;
@@ -44,7 +44,7 @@ const MAX_PATTERNS: usize = 32;
 pub(super) type Typed = (Node, Types);
 
 impl CelCompiler<'_> {
-    pub(super) fn expression(&mut self, expr: &Expr) -> Result<Typed, Slip> {
+    pub(super) fn expression(&mut self, expr: &Expr) -> Result<Typed, ErrorAt> {
         if let Some(typed) = self.known_name(expr)? {
             return Ok(typed);
         }
@@ -110,14 +110,14 @@ impl CelCompiler<'_> {
                 (Op::Map(fields), Types::MAP)
             }
             Kind::Message { name } => {
-                return Err(Slip::new(at, format!("messages such as `{name}{{...}}` are not supported"))
+                return Err(ErrorAt::new(at, format!("messages such as `{name}{{...}}` are not supported"))
                     .hint("write a map: {'field': value}"));
             }
         };
         Ok((Node { at, op }, types))
     }
 
-    fn truths(&mut self, sign: &str, operands: &[Expr]) -> Result<Box<[Node]>, Slip> {
+    fn truths(&mut self, sign: &str, operands: &[Expr]) -> Result<Box<[Node]>, ErrorAt> {
         operands
             .iter()
             .map(|operand| {
@@ -128,7 +128,7 @@ impl CelCompiler<'_> {
             .collect()
     }
 
-    fn binary(&mut self, at: u32, operator: Operator, operands: &[Expr; 2]) -> Result<(Op, Types), Slip> {
+    fn binary(&mut self, at: u32, operator: Operator, operands: &[Expr; 2]) -> Result<(Op, Types), ErrorAt> {
         let [left, right] = operands;
         if self.scope.absence == Absence::Null
             && let Some((asked, is_equal)) = null_question(operator, left, right)
@@ -158,7 +158,7 @@ impl CelCompiler<'_> {
     }
 
     /// A variable, a path into one, or the name of a type.
-    fn known_name(&mut self, expr: &Expr) -> Result<Option<Typed>, Slip> {
+    fn known_name(&mut self, expr: &Expr) -> Result<Option<Typed>, ErrorAt> {
         if let Kind::Name { name, absolute: false } = &expr.kind
             && let Some(slot) = self.locals.iter().rposition(|(own, _)| own == name)
         {
@@ -174,13 +174,13 @@ impl CelCompiler<'_> {
         Ok(Some((Node { at: expr.at, op: Op::Read(read) }, Types::ANY)))
     }
 
-    pub(super) fn keep(&mut self, at: u32, path: Path) -> Result<usize, Slip> {
-        self.paths.keep(path).map_err(|text| Slip::new(at, text))
+    pub(super) fn keep(&mut self, at: u32, path: Path) -> Result<usize, ErrorAt> {
+        self.paths.keep(path).map_err(|text| ErrorAt::new(at, text))
     }
 
     /// The path that an expression denotes: a variable, followed by constant fields and indexes. `None` for
     /// any other expression.
-    pub(super) fn path(&self, expr: &Expr) -> Result<Option<Path>, Slip> {
+    pub(super) fn path(&self, expr: &Expr) -> Result<Option<Path>, ErrorAt> {
         let mut steps = Vec::new();
         let mut rest = expr;
         let (name, absolute) = loop {
@@ -232,7 +232,7 @@ impl CelCompiler<'_> {
     }
 
     /// Objects may have any field at the top, so only a probable typo such as `stauts` is an error.
-    fn check_top_field(at: u32, name: &str) -> Result<(), Slip> {
+    fn check_top_field(at: u32, name: &str) -> Result<(), ErrorAt> {
         if USUAL_FIELDS.contains(&name) {
             return Ok(());
         }
@@ -240,12 +240,12 @@ impl CelCompiler<'_> {
         match hint.or_else(|| {
             nearest(name, USUAL_FIELDS.iter().copied()).map(|meant| format!("did you mean `{meant}`?"))
         }) {
-            Some(hint) => Err(Slip::new(at, undeclared(name)).hint(hint)),
+            Some(hint) => Err(ErrorAt::new(at, undeclared(name)).hint(hint)),
             None => Ok(()),
         }
     }
 
-    fn unknown_name(&self, at: u32, name: &str) -> Slip {
+    fn unknown_name(&self, at: u32, name: &str) -> ErrorAt {
         let locals = self.locals.iter().map(|(name, _)| name.as_str());
         let variables = self.scope.variables.iter().map(|name| &**name);
         let declared = || {
@@ -260,10 +260,10 @@ impl CelCompiler<'_> {
                 nearest(name, locals.chain(variables)).map(|meant| format!("did you mean `{meant}`?"))
             })
             .or_else(declared);
-        Slip::new(at, undeclared(name)).maybe_hint(hint)
+        ErrorAt::new(at, undeclared(name)).maybe_hint(hint)
     }
 
-    fn call(&mut self, at: u32, on: Option<&Expr>, name: &str, arguments: &[Expr]) -> Result<Typed, Slip> {
+    fn call(&mut self, at: u32, on: Option<&Expr>, name: &str, arguments: &[Expr]) -> Result<Typed, ErrorAt> {
         if let Some(typed) = self.expand(at, on, name, arguments)? {
             return Ok(typed);
         }
@@ -298,7 +298,7 @@ impl CelCompiler<'_> {
         at: u32,
         candidates: &[&'static Function],
         mut nodes: Vec<Node>,
-    ) -> Result<Node, Slip> {
+    ) -> Result<Node, ErrorAt> {
         let name = candidates[0].name;
         if name == "dyn" && nodes.len() == 1 {
             return Ok(nodes.remove(0));
@@ -309,12 +309,12 @@ impl CelCompiler<'_> {
         {
             self.patterns += 1;
             if self.patterns > MAX_PATTERNS {
-                return Err(Slip::new(
+                return Err(ErrorAt::new(
                     *pattern_at,
                     format!("the expression has more than {MAX_PATTERNS} regular expressions"),
                 ));
             }
-            let regex = functions::Pattern::new(text).map_err(|why| Slip::new(*pattern_at, why))?;
+            let regex = functions::Pattern::new(text).map_err(|why| ErrorAt::new(*pattern_at, why))?;
             return Ok(Node { at, op: Op::Matches(Box::new(nodes.swap_remove(0)), Box::new(regex)) });
         }
         if matches!(name, "timestamp" | "duration" | "quantity")
@@ -334,7 +334,7 @@ impl CelCompiler<'_> {
                 Some(Ok(Val::Quantity(quantity))) => {
                     return Ok(Node { at, op: Op::Constant(Constant::Quantity((*quantity).clone())) });
                 }
-                Some(Err(Stop::Error(error))) => return Err(Slip::new(at, error.text)),
+                Some(Err(Stop::Error(error))) => return Err(ErrorAt::new(at, error.text)),
                 _ => {}
             }
         }

@@ -1,6 +1,6 @@
 //! The lexer.
 
-use crate::{compile_error::Slip, hints};
+use crate::{compile_error::ErrorAt, hints};
 
 use super::{
     literal,
@@ -15,7 +15,7 @@ const SIGNS: &[&str] = &[
 ];
 
 /// The tokens of an expression, with `End` last.
-pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Slip> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ErrorAt> {
     let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
     let mut at = 0;
     loop {
@@ -39,7 +39,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Slip> {
         } else if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             (sign.len(), TokenKind::Sign(sign))
         } else {
-            return Err(Slip::new(offset(at), format!("unexpected `{}`", first.escape_debug()))
+            return Err(ErrorAt::new(offset(at), format!("unexpected `{}`", first.escape_debug()))
                 .maybe_hint(hints::for_stray(rest)));
         };
         tokens.push(Token { at: offset(at), end: offset(at + length), kind });
@@ -51,7 +51,7 @@ fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-fn shifted(mut slip: Slip, by: usize) -> Slip {
+fn shifted(mut slip: ErrorAt, by: usize) -> ErrorAt {
     slip.at += offset(by);
     slip
 }
@@ -80,13 +80,13 @@ fn word(word: &str) -> TokenKind {
 }
 
 /// A field name in backticks, such as `` `app.kubernetes.io/name` ``.
-fn escaped(rest: &str) -> Result<(usize, TokenKind), Slip> {
+fn escaped(rest: &str) -> Result<(usize, TokenKind), ErrorAt> {
     let Some((name, _)) = rest[1..].split_once('`') else {
-        return Err(Slip::new(0, "unterminated field name").hint("close it with `"));
+        return Err(ErrorAt::new(0, "unterminated field name").hint("close it with `"));
     };
     let is_legal = |c: char| c.is_ascii_alphanumeric() || "_.-/ ".contains(c);
     if name.is_empty() || !name.chars().all(is_legal) {
-        return Err(Slip::new(0, format!("invalid field name `{name}` in backticks"))
+        return Err(ErrorAt::new(0, format!("invalid field name `{name}` in backticks"))
             .hint(format!("write ['{name}']")));
     }
     Ok((name.len() + 2, TokenKind::Escaped(name.to_owned())))

@@ -1,10 +1,10 @@
 //! Literals: numbers, strings and bytes.
 
-use crate::compile_error::Slip;
+use crate::compile_error::ErrorAt;
 
 use super::{syntax::Literal, token::TokenKind};
 
-type Read = Result<(usize, TokenKind), Slip>;
+type Read = Result<(usize, TokenKind), ErrorAt>;
 
 /// Reads a number, and returns its length in bytes.
 pub(super) fn number(text: &str) -> Read {
@@ -33,18 +33,18 @@ pub(super) fn number(text: &str) -> Read {
     }
     match text[..end].parse::<f64>() {
         Ok(number) if number.is_finite() => followed(text, end, TokenKind::Literal(Literal::Double(number))),
-        _ => Err(Slip::new(0, format!("{} is out of range for a double", &text[..end]))),
+        _ => Err(ErrorAt::new(0, format!("{} is out of range for a double", &text[..end]))),
     }
 }
 
 fn whole(digits: &str, radix: u32, text: &str, end: usize) -> Read {
     let is_unsigned = text[end..].starts_with(['u', 'U']);
     if digits.is_empty() {
-        return Err(Slip::new(0, format!("`{}` is not a number", &text[..end])));
+        return Err(ErrorAt::new(0, format!("`{}` is not a number", &text[..end])));
     }
     let number = u64::from_str_radix(digits, radix).map_err(|_| {
         let kind = if is_unsigned { "a uint" } else { "an int" };
-        Slip::new(0, format!("{} is out of range for {kind}", &text[..end]))
+        ErrorAt::new(0, format!("{} is out of range for {kind}", &text[..end]))
     })?;
     if is_unsigned {
         followed(text, end + 1, TokenKind::Literal(Literal::Uint(number)))
@@ -68,7 +68,7 @@ fn followed(text: &str, end: usize, kind: TokenKind) -> Read {
         }
         _ => None,
     };
-    Err(Slip::new(0, format!("`{word}` is not a number")).maybe_hint(hint))
+    Err(ErrorAt::new(0, format!("`{word}` is not a number")).maybe_hint(hint))
 }
 
 /// Reads a string or bytes, and returns the length in bytes. `None` if there is no quote.
@@ -97,7 +97,7 @@ pub(super) fn quoted(text: &str) -> Option<Read> {
 }
 
 /// The content between two quotes.
-fn between<'a>(text: &'a str, mark: &str, is_raw: bool) -> Result<&'a str, Slip> {
+fn between<'a>(text: &'a str, mark: &str, is_raw: bool) -> Result<&'a str, ErrorAt> {
     let inner = &text[mark.len()..];
     let mut at = 0;
     while at < inner.len() {
@@ -113,10 +113,10 @@ fn between<'a>(text: &'a str, mark: &str, is_raw: bool) -> Result<&'a str, Slip>
         }
         at += inner[at..].chars().next().map_or(1, char::len_utf8);
     }
-    Err(Slip::new(0, "unterminated string").hint(format!("close it with {mark}")))
+    Err(ErrorAt::new(0, "unterminated string").hint(format!("close it with {mark}")))
 }
 
-fn unescaped_text(inner: &str, start: usize) -> Result<String, Slip> {
+fn unescaped_text(inner: &str, start: usize) -> Result<String, ErrorAt> {
     let mut text = String::with_capacity(inner.len());
     escapes(inner, start, |piece| {
         match piece {
@@ -128,7 +128,7 @@ fn unescaped_text(inner: &str, start: usize) -> Result<String, Slip> {
     Ok(text)
 }
 
-fn unescaped_bytes(inner: &str, start: usize) -> Result<Vec<u8>, Slip> {
+fn unescaped_bytes(inner: &str, start: usize) -> Result<Vec<u8>, ErrorAt> {
     let mut bytes = Vec::with_capacity(inner.len());
     escapes(inner, start, |piece| {
         match piece {
@@ -147,12 +147,12 @@ enum Piece {
 }
 
 /// Resolves escapes. `add` receives each piece, and returns `None` for an invalid code.
-fn escapes(inner: &str, start: usize, mut add: impl FnMut(Piece) -> Option<()>) -> Result<(), Slip> {
+fn escapes(inner: &str, start: usize, mut add: impl FnMut(Piece) -> Option<()>) -> Result<(), ErrorAt> {
     let mut rest = inner;
     while let Some(c) = rest.chars().next() {
         let at = start + inner.len() - rest.len();
         let slip = |what: &str| {
-            Slip::new(u32::try_from(at).unwrap_or(u32::MAX), format!("invalid escape {what}"))
+            ErrorAt::new(u32::try_from(at).unwrap_or(u32::MAX), format!("invalid escape {what}"))
                 .hint("write \\\\ for a backslash, or r'...' for a raw string")
         };
         if c != '\\' {

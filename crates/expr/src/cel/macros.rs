@@ -2,7 +2,7 @@
 
 use crate::{
     check,
-    compile_error::Slip,
+    compile_error::ErrorAt,
     node::{Loop, LoopKind, Node, Op},
     types::Types,
 };
@@ -20,11 +20,11 @@ impl CelCompiler<'_> {
         on: Option<&Expr>,
         name: &str,
         arguments: &[Expr],
-    ) -> Result<Option<Typed>, Slip> {
+    ) -> Result<Option<Typed>, ErrorAt> {
         let Some(on) = on else {
             return match (name, arguments) {
                 ("has", [field]) => self.has(at, field).map(Some),
-                ("has", _) => Err(Slip::new(at, "has() takes 1 argument").hint("write has(status.phase)")),
+                ("has", _) => Err(ErrorAt::new(at, "has() takes 1 argument").hint("write has(status.phase)")),
                 _ => Ok(None),
             };
         };
@@ -52,15 +52,15 @@ impl CelCompiler<'_> {
                 return self.mapped(at, on, variable, body, name == "optFlatMap").map(Some);
             }
             ("all" | "exists" | "exists_one" | "existsOne" | "filter", _) => {
-                return Err(Slip::new(at, format!("`{name}` takes a variable and a predicate"))
+                return Err(ErrorAt::new(at, format!("`{name}` takes a variable and a predicate"))
                     .hint(format!("write list.{name}(x, x > 0)")));
             }
             ("map" | "sortBy" | "optMap" | "optFlatMap", _) => {
-                return Err(Slip::new(at, format!("`{name}` takes a variable and an expression"))
+                return Err(ErrorAt::new(at, format!("`{name}` takes a variable and an expression"))
                     .hint(format!("write list.{name}(x, x.name)")));
             }
             ("transformList" | "transformMap" | "transformMapEntry", _) => {
-                return Err(Slip::new(at, format!("`{name}` takes two variables and an expression"))
+                return Err(ErrorAt::new(at, format!("`{name}` takes two variables and an expression"))
                     .hint(format!("write list.{name}(index, entry, entry.name)")));
             }
             _ => return Ok(None),
@@ -69,7 +69,7 @@ impl CelCompiler<'_> {
         self.loop_over(at, on, (name, kind), variables, filter, body).map(Some)
     }
 
-    fn has(&mut self, at: u32, field: &Expr) -> Result<Typed, Slip> {
+    fn has(&mut self, at: u32, field: &Expr) -> Result<Typed, ErrorAt> {
         if let Some(path) = self.path(field)?
             && !path.steps.is_empty()
         {
@@ -84,9 +84,11 @@ impl CelCompiler<'_> {
                     Types::BOOL,
                 ))
             }
-            Kind::Index { .. } => Err(Slip::new(field.at, "invalid argument to has() macro: an index")
+            Kind::Index { .. } => Err(ErrorAt::new(field.at, "invalid argument to has() macro: an index")
                 .hint("write key in map, or size(list) > index")),
-            _ => Err(Slip::new(field.at, "invalid argument to has() macro").hint("write has(status.phase)")),
+            _ => {
+                Err(ErrorAt::new(field.at, "invalid argument to has() macro").hint("write has(status.phase)"))
+            }
         }
     }
 
@@ -98,17 +100,17 @@ impl CelCompiler<'_> {
         variables: &[Expr],
         filter: Option<&Expr>,
         body: &Expr,
-    ) -> Result<Typed, Slip> {
+    ) -> Result<Typed, ErrorAt> {
         let (range, types) = self.expression(range)?;
         if !types.meets(Types::LIST.or(Types::MAP)) {
-            return Err(Slip::new(at, format!("cannot iterate over {types}")));
+            return Err(ErrorAt::new(at, format!("cannot iterate over {types}")));
         }
         let pairs = variables.len() == 2;
         let names = variables.iter().map(variable).collect::<Result<Vec<_>, _>>()?;
         if let [first, second] = &names[..]
             && first == second
         {
-            return Err(Slip::new(variables[1].at, format!("duplicate variable `{first}`")));
+            return Err(ErrorAt::new(variables[1].at, format!("duplicate variable `{first}`")));
         }
         let outside = self.locals.len();
         for name in names {
@@ -140,9 +142,9 @@ impl CelCompiler<'_> {
         Ok((Node { at, op: Op::Loop(Box::new(Loop { kind, range, pairs, filter, body })) }, gives))
     }
 
-    fn bind(&mut self, at: u32, arguments: &[Expr]) -> Result<Typed, Slip> {
+    fn bind(&mut self, at: u32, arguments: &[Expr]) -> Result<Typed, ErrorAt> {
         let [name, value, body] = arguments else {
-            return Err(Slip::new(at, "cel.bind() takes a variable, its value and an expression"));
+            return Err(ErrorAt::new(at, "cel.bind() takes a variable, its value and an expression"));
         };
         let name = variable(name)?;
         let (value, types) = self.expression(value)?;
@@ -150,7 +152,7 @@ impl CelCompiler<'_> {
         Ok((Node { at, op: Op::Bind(Box::new([value, body])) }, gives))
     }
 
-    fn mapped(&mut self, at: u32, on: &Expr, name: &Expr, body: &Expr, flat: bool) -> Result<Typed, Slip> {
+    fn mapped(&mut self, at: u32, on: &Expr, name: &Expr, body: &Expr, flat: bool) -> Result<Typed, ErrorAt> {
         let name = variable(name)?;
         let (on, types) = self.expression(on)?;
         check::is(at, if flat { "optFlatMap" } else { "optMap" }, types, Types::OPTIONAL)?;
@@ -158,7 +160,7 @@ impl CelCompiler<'_> {
         Ok((Node { at, op: Op::Mapped { parts: Box::new([on, body]), flat } }, Types::OPTIONAL))
     }
 
-    fn with_local(&mut self, name: String, types: Types, body: &Expr) -> Result<Typed, Slip> {
+    fn with_local(&mut self, name: String, types: Types, body: &Expr) -> Result<Typed, ErrorAt> {
         self.locals.push((name, types));
         let body = self.expression(body);
         self.locals.pop();
@@ -166,9 +168,11 @@ impl CelCompiler<'_> {
     }
 }
 
-fn variable(expr: &Expr) -> Result<String, Slip> {
+fn variable(expr: &Expr) -> Result<String, ErrorAt> {
     match &expr.kind {
         Kind::Name { name, absolute: false } => Ok(name.clone()),
-        _ => Err(Slip::new(expr.at, "the variable must be a simple name").hint("write list.all(x, x > 0)")),
+        _ => {
+            Err(ErrorAt::new(expr.at, "the variable must be a simple name").hint("write list.all(x, x > 0)"))
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The parser.
 
-use crate::{compile_error::Slip, hints, operator::Operator};
+use crate::{compile_error::ErrorAt, hints, operator::Operator};
 
 use super::{
     lex::tokens,
@@ -39,9 +39,12 @@ const RESERVED: &[&str] = &[
 ];
 
 /// Parses an expression.
-pub(crate) fn parse(text: &str) -> Result<Expr, Slip> {
+pub(crate) fn parse(text: &str) -> Result<Expr, ErrorAt> {
     if text.len() > LONGEST {
-        return Err(Slip::new(0, format!("the expression has {} bytes, the limit is {LONGEST}", text.len())));
+        return Err(ErrorAt::new(
+            0,
+            format!("the expression has {} bytes, the limit is {LONGEST}", text.len()),
+        ));
     }
     let tokens = tokens(text).map_err(|slip| match text.split_whitespace().next() {
         // In `let x = 1` the lexer fails at `=`, but `let` is the cause.
@@ -84,12 +87,12 @@ impl Parser<'_> {
         self.is(sign).then(|| self.advance().at)
     }
 
-    fn expect(&mut self, sign: &str, what: &str) -> Result<u32, Slip> {
+    fn expect(&mut self, sign: &str, what: &str) -> Result<u32, ErrorAt> {
         self.take(sign).ok_or_else(|| self.unexpected(what))
     }
 
     /// The error for a token after a complete expression.
-    fn after_expression(&self) -> Slip {
+    fn after_expression(&self) -> ErrorAt {
         let slip = self.unexpected("an operator or end of expression");
         // No expression starts with two words, but prose does. Where the second is an operator of another
         // language (`a and b`, `phase is 'Up'`), its own hint is better; `it is broken` is prose.
@@ -101,7 +104,7 @@ impl Parser<'_> {
         slip
     }
 
-    fn unexpected(&self, wanted: &str) -> Slip {
+    fn unexpected(&self, wanted: &str) -> ErrorAt {
         let token = self.peek();
         let found = match &token.kind {
             TokenKind::End => "end of expression".to_owned(),
@@ -124,11 +127,11 @@ impl Parser<'_> {
             }
             _ => None,
         };
-        Slip::new(token.at, format!("expected {wanted}, found {found}")).maybe_hint(hint)
+        ErrorAt::new(token.at, format!("expected {wanted}, found {found}")).maybe_hint(hint)
     }
 
     /// `condition ? a : b`, or an expression that binds tighter.
-    fn expression(&mut self) -> Result<Expr, Slip> {
+    fn expression(&mut self) -> Result<Expr, ErrorAt> {
         let condition = self.any()?;
         let Some(at) = self.take("?") else { return Ok(condition) };
         let then = self.any()?;
@@ -139,7 +142,7 @@ impl Parser<'_> {
     }
 
     /// Parses one level deeper, and fails at the limit.
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Slip>) -> Result<T, Slip> {
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, ErrorAt>) -> Result<T, ErrorAt> {
         if self.brackets == DEEPEST_BRACKETS {
             return Err(too_deep(self.peek().at));
         }
@@ -149,20 +152,20 @@ impl Parser<'_> {
         read
     }
 
-    fn any(&mut self) -> Result<Expr, Slip> {
+    fn any(&mut self) -> Result<Expr, ErrorAt> {
         self.joined("||", Self::all, Kind::Any)
     }
 
-    fn all(&mut self) -> Result<Expr, Slip> {
+    fn all(&mut self) -> Result<Expr, ErrorAt> {
         self.joined("&&", |parser| parser.binary(0), Kind::All)
     }
 
     fn joined(
         &mut self,
         sign: &str,
-        operand: impl Fn(&mut Self) -> Result<Expr, Slip>,
+        operand: impl Fn(&mut Self) -> Result<Expr, ErrorAt>,
         kind: impl Fn(Vec<Expr>) -> Kind,
-    ) -> Result<Expr, Slip> {
+    ) -> Result<Expr, ErrorAt> {
         let first = operand(self)?;
         let Some(at) = self.take(sign) else { return Ok(first) };
         let mut operands = vec![first, operand(self)?];
@@ -174,7 +177,7 @@ impl Parser<'_> {
     }
 
     /// Comparisons, sums and products, by precedence.
-    fn binary(&mut self, level: usize) -> Result<Expr, Slip> {
+    fn binary(&mut self, level: usize) -> Result<Expr, ErrorAt> {
         const LEVELS: [&[Operator]; 3] = [
             &[
                 Operator::Equal,
@@ -199,7 +202,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<Expr, Slip> {
+    fn unary(&mut self) -> Result<Expr, ErrorAt> {
         let (at, sign) = match &self.peek().kind {
             TokenKind::Sign(sign @ ("!" | "-")) => (self.peek().at, *sign),
             _ => return self.member(),
@@ -230,7 +233,7 @@ impl Parser<'_> {
     }
 
     /// A primary expression with its fields, indexes and calls.
-    fn member(&mut self) -> Result<Expr, Slip> {
+    fn member(&mut self) -> Result<Expr, ErrorAt> {
         let mut expr = self.primary()?;
         loop {
             let depth = expr.depth;
@@ -261,7 +264,7 @@ impl Parser<'_> {
         }
     }
 
-    fn field_name(&mut self) -> Result<(String, bool), Slip> {
+    fn field_name(&mut self) -> Result<(String, bool), ErrorAt> {
         let name = match &self.peek().kind {
             TokenKind::Word(name) => (name.clone(), true),
             TokenKind::Escaped(name) => (name.clone(), false),
@@ -271,7 +274,7 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    fn primary(&mut self) -> Result<Expr, Slip> {
+    fn primary(&mut self) -> Result<Expr, ErrorAt> {
         let at = self.peek().at;
         match self.peek().kind.clone() {
             TokenKind::Literal(literal) => {
@@ -281,7 +284,7 @@ impl Parser<'_> {
             TokenKind::Digits(digits) => {
                 self.advance();
                 let number = i64::try_from(digits).map_err(|_| {
-                    Slip::new(at, format!("{digits} is out of range for an int"))
+                    ErrorAt::new(at, format!("{digits} is out of range for an int"))
                         .hint(format!("write {digits}u for a uint"))
                 })?;
                 node(at, 0, Kind::Literal(Literal::Int(number)))
@@ -311,13 +314,13 @@ impl Parser<'_> {
         }
     }
 
-    fn negative_number(&mut self, at: u32) -> Result<Expr, Slip> {
+    fn negative_number(&mut self, at: u32) -> Result<Expr, ErrorAt> {
         self.advance();
         let literal = match self.advance().kind {
             TokenKind::Literal(Literal::Double(number)) => Literal::Double(-number),
             TokenKind::Digits(digits) => match 0_i64.checked_sub_unsigned(digits) {
                 Some(number) => Literal::Int(number),
-                None => return Err(Slip::new(at, format!("-{digits} is out of range for an int"))),
+                None => return Err(ErrorAt::new(at, format!("-{digits} is out of range for an int"))),
             },
             _ => {
                 self.next -= 1;
@@ -327,11 +330,10 @@ impl Parser<'_> {
         node(at, 0, Kind::Literal(literal))
     }
 
-    fn name_or_call(&mut self, at: u32, name: String, absolute: bool) -> Result<Expr, Slip> {
+    fn name_or_call(&mut self, at: u32, name: String, absolute: bool) -> Result<Expr, ErrorAt> {
         if RESERVED.contains(&name.as_str()) {
-            return Err(
-                Slip::new(at, format!("reserved identifier `{name}`")).maybe_hint(hints::for_reserved(&name))
-            );
+            return Err(ErrorAt::new(at, format!("reserved identifier `{name}`"))
+                .maybe_hint(hints::for_reserved(&name)));
         }
         if !self.is("(") {
             return node(at, 0, Kind::Name { name, absolute });
@@ -341,7 +343,7 @@ impl Parser<'_> {
         node(at, depth, Kind::Call { on: None, name, arguments })
     }
 
-    fn arguments(&mut self) -> Result<Vec<Expr>, Slip> {
+    fn arguments(&mut self) -> Result<Vec<Expr>, ErrorAt> {
         self.nested(|parser| {
             parser.advance();
             let mut arguments = Vec::new();
@@ -358,7 +360,7 @@ impl Parser<'_> {
         })
     }
 
-    fn list(&mut self) -> Result<Expr, Slip> {
+    fn list(&mut self) -> Result<Expr, ErrorAt> {
         let at = self.advance().at;
         let mut elements = Vec::new();
         while self.take("]").is_none() {
@@ -373,7 +375,7 @@ impl Parser<'_> {
         node(at, depth, Kind::List(elements))
     }
 
-    fn map(&mut self) -> Result<Expr, Slip> {
+    fn map(&mut self) -> Result<Expr, ErrorAt> {
         let at = self.advance().at;
         let mut fields = Vec::new();
         while self.take("}").is_none() {
@@ -391,7 +393,7 @@ impl Parser<'_> {
     }
 
     /// Skips the fields of a message. The compiler rejects it with a better error.
-    fn skip_braces(&mut self) -> Result<(), Slip> {
+    fn skip_braces(&mut self) -> Result<(), ErrorAt> {
         let mut open = 0;
         loop {
             match self.peek().kind {
@@ -417,13 +419,13 @@ fn qualified(expr: &Expr) -> Option<String> {
     }
 }
 
-fn node(at: u32, below: u16, kind: Kind) -> Result<Expr, Slip> {
+fn node(at: u32, below: u16, kind: Kind) -> Result<Expr, ErrorAt> {
     if below >= DEEPEST {
         return Err(too_deep(at));
     }
     Ok(Expr { at, depth: below + 1, kind })
 }
 
-fn too_deep(at: u32) -> Slip {
-    Slip::new(at, "the expression is nested too deeply here").hint("split it into several expressions")
+fn too_deep(at: u32) -> ErrorAt {
+    ErrorAt::new(at, "the expression is nested too deeply here").hint("split it into several expressions")
 }

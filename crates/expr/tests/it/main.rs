@@ -9,11 +9,11 @@
 
 mod absence;
 mod bombs;
+mod compile_errors;
 mod equivalence;
 mod language;
-mod mistakes;
-mod mistakes_of_trees;
 mod no_allocation;
 mod properties;
 mod sample;
+mod tree_compile_errors;
 mod trees;

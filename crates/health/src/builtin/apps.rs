@@ -6,6 +6,7 @@ use super::{Evaluator, KindRule};
 use crate::{
     generation,
     read::{Condition, Reader},
+    reasons,
     verdict::Verdict,
 };
 
@@ -52,21 +53,23 @@ fn deployment(o: &Reader<'_>) -> Verdict {
     let desired = desired(o);
     let ready = o.count("status.readyReplicas");
     if o.flag("spec.paused") {
-        return Verdict::suspended("Paused", format!("paused, {} ready", of(ready, desired, REPLICA)))
+        return Verdict::suspended(reasons::PAUSED, format!("paused, {} ready", of(ready, desired, REPLICA)))
             .progress(ready, desired);
     }
     if let Some(behind) = generation::behind(o) {
         return behind.progress(ready, desired);
     }
     let progressing = o.condition("Progressing");
-    if let Some(stuck) = progressing.filter(|condition| condition.reason() == "ProgressDeadlineExceeded") {
+    if let Some(stuck) =
+        progressing.filter(|condition| condition.reason() == reasons::PROGRESS_DEADLINE_EXCEEDED)
+    {
         let updated = o.count("status.updatedReplicas");
         let counts = format!("{} updated, {ready} ready", of(updated, desired, REPLICA));
         let message = match stuck.message().trim() {
             "" => counts,
             _ => format!("{counts}: {}", stuck.quoted()),
         };
-        return Verdict::failed("ProgressDeadlineExceeded", message)
+        return Verdict::failed(reasons::PROGRESS_DEADLINE_EXCEEDED, message)
             .since(stuck.since())
             .progress(ready, desired);
     }
@@ -108,7 +111,7 @@ fn stateful_set(o: &Reader<'_>) -> Verdict {
         let due = (desired - partition).max(0);
         return if updated < due {
             let message = format!("{} updated (partition {partition})", of(updated, due, REPLICA));
-            Verdict::in_progress("RollingOut", message).progress(ready, desired)
+            Verdict::in_progress(reasons::ROLLING_OUT, message).progress(ready, desired)
         } else {
             verdict
         };
@@ -116,7 +119,7 @@ fn stateful_set(o: &Reader<'_>) -> Verdict {
     let revisions = (o.text("status.currentRevision"), o.text("status.updateRevision"));
     if o.count("status.currentReplicas") != desired || revisions.0 != revisions.1 {
         let message = format!("{} updated", of(updated, desired, REPLICA));
-        return Verdict::in_progress("RollingOut", message).progress(ready, desired);
+        return Verdict::in_progress(reasons::ROLLING_OUT, message).progress(ready, desired);
     }
     verdict
 }
@@ -132,7 +135,7 @@ fn daemon_set(o: &Reader<'_>) -> Verdict {
         return Verdict::not_observed();
     }
     if desired == 0 {
-        return Verdict::ready("NoMatchingNodes", "no matching nodes");
+        return Verdict::ready(reasons::NO_MATCHING_NODES, "no matching nodes");
     }
     let on_delete = o.text("spec.updateStrategy.type") == "OnDelete";
     let counts = Counts {
@@ -199,24 +202,27 @@ impl Counts {
             return Verdict::failed(failure.reason_or_type().to_owned(), message).since(failure.since());
         }
         if let Some(updated) = updated.filter(|updated| *updated < desired) {
-            return Verdict::in_progress("RollingOut", format!("{} updated", of_all(updated)));
+            return Verdict::in_progress(reasons::ROLLING_OUT, format!("{} updated", of_all(updated)));
         }
         if let Some(old) = updated.map(|updated| existing - updated).filter(|old| *old > 0) {
-            return Verdict::in_progress(OLD_REPLICAS, old_replicas(old, what));
+            return Verdict::in_progress(reasons::OLD_REPLICAS_TERMINATING, old_replicas(old, what));
         }
         if existing > desired {
             let message = format!("{existing} {what}{}, want {desired}", plural(existing));
-            return Verdict::in_progress("ScalingDown", message);
+            return Verdict::in_progress(reasons::SCALING_DOWN, message);
         }
         if ready < desired {
-            return Verdict::in_progress("ReplicasNotReady", format!("{} ready", of_all(ready)));
+            return Verdict::in_progress(reasons::REPLICAS_NOT_READY, format!("{} ready", of_all(ready)));
         }
         if available < desired {
-            return Verdict::in_progress("ReplicasNotAvailable", format!("{} available", of_all(available)));
+            return Verdict::in_progress(
+                reasons::REPLICAS_NOT_AVAILABLE,
+                format!("{} available", of_all(available)),
+            );
         }
         match desired {
-            0 => Verdict::ready("ScaledToZero", "scaled to 0"),
-            _ => Verdict::ready("ReplicasReady", format!("{} ready", of_all(ready))),
+            0 => Verdict::ready(reasons::SCALED_TO_ZERO, "scaled to 0"),
+            _ => Verdict::ready(reasons::REPLICAS_READY, format!("{} ready", of_all(ready))),
         }
     }
 }
@@ -229,9 +235,6 @@ fn desired(o: &Reader<'_>) -> i64 {
 fn of(some: i64, all: i64, what: &str) -> String {
     format!("{some} of {all} {what}{}", plural(all))
 }
-
-/// Reason for [`old_replicas`].
-pub(super) const OLD_REPLICAS: &str = "OldReplicasTerminating";
 
 pub(super) fn old_replicas(count: i64, what: &str) -> String {
     format!("{count} old {what}{} pending termination", plural(count))

@@ -3,6 +3,7 @@
 use super::{Evaluator, KindRule};
 use crate::{
     read::{Condition, Reader},
+    reasons,
     verdict::Verdict,
 };
 
@@ -29,7 +30,7 @@ fn job(o: &Reader<'_>) -> Verdict {
     let (active, failures) = (o.count("status.active"), o.count("status.failed"));
     let holds = |kind| o.condition(kind).filter(Condition::is_true);
     if let Some(complete) = holds("Complete") {
-        return Verdict::ready("Completed", progress.describe()).since(complete.since());
+        return Verdict::ready(reasons::COMPLETED, progress.describe()).since(complete.since());
     }
     if let Some(failed) = holds("Failed").or_else(|| holds("FailureTarget")) {
         let message = match failures {
@@ -44,14 +45,14 @@ fn job(o: &Reader<'_>) -> Verdict {
     if o.flag("spec.suspend") || (suspended.is_some() && !o.has("spec.suspend")) {
         let since = suspended.and_then(|suspended| suspended.since());
         let message = format!("suspended, {}", progress.describe());
-        return progress.of(Verdict::suspended("Suspended", message).since(since));
+        return progress.of(Verdict::suspended(reasons::SUSPENDED, message).since(since));
     }
     if !o.has("status.startTime") {
-        return Verdict::in_progress("NotStarted", "not started yet");
+        return Verdict::in_progress(reasons::NOT_STARTED, "not started yet");
     }
     let failures = if failures > 0 { format!(", {failures} failed") } else { String::new() };
     let message = format!("{}, {active} active{failures}", progress.describe());
-    progress.of(Verdict::in_progress("Running", message).since(o.time("status.startTime")))
+    progress.of(Verdict::in_progress(reasons::RUNNING, message).since(o.time("status.startTime")))
 }
 
 /// A Job with a work queue has no `spec.completions`: it is complete when its Pods decide so.
@@ -78,19 +79,24 @@ impl Progress {
 
 fn cron_job(o: &Reader<'_>) -> Verdict {
     if o.flag("spec.suspend") {
-        return Verdict::ready("Suspended", "suspended");
+        return Verdict::ready(reasons::SUSPENDED, "suspended");
     }
     let running = o.items("status.active").count();
     let Some(last) = o.time("status.lastScheduleTime") else {
-        return Verdict::ready("Scheduled", format!("schedule \"{}\", no run yet", o.text("spec.schedule")));
+        return Verdict::ready(
+            reasons::SCHEDULED,
+            format!("schedule \"{}\", no run yet", o.text("spec.schedule")),
+        );
     };
     if running > 0 {
-        return Verdict::ready("Running", format!("{running} active, scheduled at {last}"));
+        return Verdict::ready(reasons::RUNNING, format!("{running} active, scheduled at {last}"));
     }
     match o.time("status.lastSuccessfulTime") {
         Some(success) if success >= last => {
-            Verdict::ready("Scheduled", format!("last run at {last} succeeded"))
+            Verdict::ready(reasons::SCHEDULED, format!("last run at {last} succeeded"))
         }
-        _ => Verdict::failed("LastRunFailed", format!("last run at {last} failed")).since(Some(last)),
+        _ => {
+            Verdict::failed(reasons::LAST_RUN_FAILED, format!("last run at {last} failed")).since(Some(last))
+        }
     }
 }

@@ -9,7 +9,8 @@ use bellwether_model::{ConditionStatus, Plan, State, Value, text::capitalised};
 use crate::{
     generation, generic,
     read::{Condition, Reader},
-    verdict::{NOT_OBSERVED, Verdict},
+    reasons,
+    verdict::Verdict,
 };
 
 /// If `when` matches, the object is in `state`.
@@ -157,9 +158,9 @@ pub(super) fn evaluate(clauses: &[BuiltinClause], otherwise: Otherwise, o: &Read
         return verdict;
     }
     match otherwise {
-        Otherwise::Is(State::Ready) => Verdict::ready("NoErrorReported", "no error reported"),
+        Otherwise::Is(State::Ready) => Verdict::ready(reasons::NO_ERROR_REPORTED, "no error reported"),
         Otherwise::Is(state) if state != State::InProgress => {
-            Verdict::new(state, "UnrecognizedStatus", "no known phase or condition in its status")
+            Verdict::new(state, reasons::UNRECOGNIZED_STATUS, "no known phase or condition in its status")
         }
         _ => match unlisted_word(clauses, o) {
             Some(word) => by_word(o, State::InProgress, &word),
@@ -259,8 +260,8 @@ impl When {
                 let (have, want) = (o.count(one), o.int(other)?);
                 (have < want).then(|| {
                     let field = last_name(one);
-                    let reason = format!("TooFew{}", capitalised(field));
-                    Verdict::new(state, reason, format!("{field} {have}, want {want}")).progress(have, want)
+                    let message = format!("{field} {have}, want {want}");
+                    Verdict::new(state, reasons::too_few(field), message).progress(have, want)
                 })
             }
             Self::Some(path) => {
@@ -274,14 +275,14 @@ impl When {
                 let (observed, generation) = (o.int(path)?, o.int("metadata.generation")?);
                 (observed < generation).then(|| {
                     let message = format!("observed generation {observed}, want {generation}");
-                    Verdict::new(state, generation::REASON, message)
+                    Verdict::new(state, reasons::LATEST_GENERATION_NOT_OBSERVED, message)
                 })
             }
             Self::Label(label, words) => {
                 let value = o.label(label);
                 words
                     .contains(&value)
-                    .then(|| Verdict::new(state, value.to_owned(), format!("label {label}={value}")))
+                    .then(|| Verdict::new(state, capitalised(value), format!("label {label}={value}")))
             }
             Self::PartIs(list, field, words) => o.at(list).entries().into_iter().find_map(|part| {
                 let word = word(part.at(field).value()?)?;
@@ -342,9 +343,9 @@ fn by_field(o: &Reader<'_>, state: State, path: &str, value: Option<String>) -> 
         (None, _) => format!("{path} set"),
     };
     let reason = match field {
-        "message" => "Error".to_owned(),
-        "suspend" => "Suspended".to_owned(),
-        field if is_false => format!("Not{}", capitalised(field)),
+        "message" => reasons::ERROR.to_owned(),
+        "suspend" => reasons::SUSPENDED.to_owned(),
+        field if is_false => reasons::not(field),
         field => capitalised(field),
     };
     Verdict::new(state, reason, message)
@@ -362,8 +363,8 @@ fn text(o: &Reader<'_>, path: &str) -> Option<String> {
 /// The reason for a condition or field that is absent.
 fn not_reported(state: State, name: &str) -> Cow<'static, str> {
     match state {
-        State::InProgress => Cow::Borrowed(NOT_OBSERVED),
-        _ => Cow::Owned(format!("No{}", capitalised(name))),
+        State::InProgress => Cow::Borrowed(reasons::NOT_OBSERVED),
+        _ => Cow::Owned(reasons::no(name)),
     }
 }
 

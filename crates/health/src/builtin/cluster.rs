@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use super::{Evaluator, KindRule, declarative::declarative, grace_period::fail_after};
 use crate::{
     read::{Condition, Reader},
+    reasons,
     verdict::Verdict,
 };
 
@@ -65,10 +66,10 @@ const API_SERVER: SignedDuration = SignedDuration::from_mins(1);
 
 fn namespace(o: &Reader<'_>) -> Verdict {
     match o.text("status.phase") {
-        "Active" => Verdict::ready("Active", "active"),
+        "Active" => Verdict::ready(reasons::ACTIVE, "active"),
         "Terminating" => {
             let blocker = o.conditions_at("status.conditions").find(Condition::is_true);
-            let verdict = |message| Verdict::new(State::Terminating, "Deleting", message);
+            let verdict = |message| Verdict::new(State::Terminating, reasons::DELETING, message);
             match blocker {
                 Some(condition) => {
                     condition.record();
@@ -78,7 +79,7 @@ fn namespace(o: &Reader<'_>) -> Verdict {
             }
         }
         "" => Verdict::not_observed(),
-        phase => Verdict::in_progress("UnrecognizedPhase", format!("unrecognized phase {phase:?}")),
+        phase => Verdict::in_progress(reasons::UNRECOGNIZED_PHASE, format!("unrecognized phase {phase:?}")),
     }
 }
 
@@ -106,16 +107,16 @@ fn node(o: &Reader<'_>) -> Verdict {
             .since(pressure.since());
     }
     if o.flag("spec.unschedulable") {
-        return Verdict::suspended("Cordoned", "cordoned");
+        return Verdict::suspended(reasons::CORDONED, "cordoned");
     }
-    Verdict::ready("NodeReady", ready.message_or_reason()).since(ready.since())
+    Verdict::ready(reasons::NODE_READY, ready.message_or_reason()).since(ready.since())
 }
 
 fn api_service(o: &Reader<'_>) -> Verdict {
     match o.condition("Available") {
         None => Verdict::not_observed(),
         Some(available) if available.is_true() => {
-            Verdict::ready("Available", available.message_or_reason()).since(available.since())
+            Verdict::ready(reasons::AVAILABLE, available.message_or_reason()).since(available.since())
         }
         Some(available) => fail_after(o, available.since(), API_SERVER, |state| {
             Verdict::new(state, available.reason_or_type().to_owned(), available.message_or_reason())
@@ -125,8 +126,10 @@ fn api_service(o: &Reader<'_>) -> Verdict {
 
 fn flow_schema(o: &Reader<'_>) -> Verdict {
     match o.condition("Dangling").filter(Condition::is_true) {
-        Some(dangling) => Verdict::failed("Dangling", dangling.message_or_reason()).since(dangling.since()),
-        None => Verdict::ready("NotDangling", "not dangling"),
+        Some(dangling) => {
+            Verdict::failed(reasons::DANGLING, dangling.message_or_reason()).since(dangling.since())
+        }
+        None => Verdict::ready(reasons::NOT_DANGLING, "not dangling"),
     }
 }
 
@@ -138,19 +141,19 @@ fn signing_request(o: &Reader<'_>) -> Verdict {
             .since(refused.since());
     }
     if !o.text("status.certificate").is_empty() {
-        return Verdict::ready("Issued", "certificate issued");
+        return Verdict::ready(reasons::ISSUED, "certificate issued");
     }
     match o.condition("Approved").filter(Condition::is_true) {
         Some(approved) => {
-            Verdict::in_progress("Approved", "approved, not signed yet").since(approved.since())
+            Verdict::in_progress(reasons::APPROVED, "approved, not signed yet").since(approved.since())
         }
-        None => Verdict::in_progress("Pending", "waiting for approval"),
+        None => Verdict::in_progress(reasons::PENDING, "waiting for approval"),
     }
 }
 
 fn definition(o: &Reader<'_>) -> Verdict {
     if let Some(terminating) = o.condition("Terminating").filter(Condition::is_true) {
-        return Verdict::new(State::Terminating, "Deleting", terminating.message_or_reason())
+        return Verdict::new(State::Terminating, reasons::DELETING, terminating.message_or_reason())
             .since(terminating.since());
     }
     if let Some(refused) = o.condition("NamesAccepted").filter(Condition::is_false) {
@@ -161,15 +164,17 @@ fn definition(o: &Reader<'_>) -> Verdict {
     match established {
         Some(established) if established.is_true() => {
             match o.condition("NonStructuralSchema").filter(Condition::is_true) {
-                Some(violations) => Verdict::failed("NonStructuralSchema", violations.message_or_reason())
-                    .since(violations.since()),
-                None => Verdict::ready("Established", "established").since(established.since()),
+                Some(violations) => {
+                    Verdict::failed(reasons::NON_STRUCTURAL_SCHEMA, violations.message_or_reason())
+                        .since(violations.since())
+                }
+                None => Verdict::ready(reasons::ESTABLISHED, "established").since(established.since()),
             }
         }
-        Some(established) if established.is_false() && established.reason() != "Installing" => {
+        Some(established) if established.is_false() && established.reason() != reasons::INSTALLING => {
             Verdict::failed(established.reason_or_type().to_owned(), established.summary())
                 .since(established.since())
         }
-        _ => Verdict::in_progress("Installing", "not established yet"),
+        _ => Verdict::in_progress(reasons::INSTALLING, "not established yet"),
     }
 }

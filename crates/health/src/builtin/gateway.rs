@@ -6,6 +6,7 @@ use super::{Evaluator, KindRule};
 use crate::{
     generic::{conditions::Conditions, worst},
     read::Reader,
+    reasons,
     verdict::Verdict,
 };
 
@@ -101,7 +102,7 @@ fn attached(o: &Reader<'_>) -> Verdict {
     let more = [&named, &reported].into_iter().any(|parents| parents.len() == MAX_PARENTS);
     let more = more.then(|| {
         let message = format!("too many parents, only the first {MAX_PARENTS} are evaluated");
-        Verdict::unknown("TooManyParents", message)
+        Verdict::unknown(reasons::TOO_MANY_PARENTS, message)
     });
     worst(verdicts.chain(silent).chain(more)).unwrap_or_else(Verdict::not_observed)
 }

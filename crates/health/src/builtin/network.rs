@@ -1,7 +1,7 @@
 //! Service, Ingress.
 
 use super::{Evaluator, KindRule};
-use crate::{read::Reader, verdict::Verdict};
+use crate::{read::Reader, reasons, verdict::Verdict};
 
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
@@ -28,33 +28,32 @@ pub(super) const RULES: &[KindRule] = &[
 const INGRESS: &str = "`Ready` if an address is assigned; otherwise `InProgress`.";
 const INGRESS_READS: &[&str] = &["spec.ingressClassName", "status.loadBalancer.ingress"];
 
-/// The reason that Gateways have in the same situation.
-const NO_ADDRESS: &str = "AddressNotAssigned";
-
 fn service(o: &Reader<'_>) -> Verdict {
     match o.text("spec.type") {
         "LoadBalancer" => match address(o) {
-            Some(address) => Verdict::ready("AddressAssigned", format!("address {address}")),
-            None => Verdict::in_progress(NO_ADDRESS, "load balancer has no external address"),
+            Some(address) => Verdict::ready(reasons::ADDRESS_ASSIGNED, format!("address {address}")),
+            None => {
+                Verdict::in_progress(reasons::ADDRESS_NOT_ASSIGNED, "load balancer has no external address")
+            }
         },
         "ExternalName" => {
             let message = format!("ExternalName {}", o.text("spec.externalName"));
-            Verdict::ready("ServiceReady", message.trim_end().to_owned())
+            Verdict::ready(reasons::SERVICE_READY, message.trim_end().to_owned())
         }
-        "" => Verdict::ready("ServiceReady", "ClusterIP"),
-        other => Verdict::ready("ServiceReady", other.to_owned()),
+        "" => Verdict::ready(reasons::SERVICE_READY, "ClusterIP"),
+        other => Verdict::ready(reasons::SERVICE_READY, other.to_owned()),
     }
 }
 
 fn ingress(o: &Reader<'_>) -> Verdict {
     if let Some(address) = address(o) {
-        return Verdict::ready("AddressAssigned", format!("address {address}"));
+        return Verdict::ready(reasons::ADDRESS_ASSIGNED, format!("address {address}"));
     }
     let class = match o.text("spec.ingressClassName") {
         "" => String::new(),
         class => format!(" (class {class})"),
     };
-    Verdict::in_progress(NO_ADDRESS, format!("no address assigned{class}"))
+    Verdict::in_progress(reasons::ADDRESS_NOT_ASSIGNED, format!("no address assigned{class}"))
 }
 
 /// The first IP or hostname. Entries without one are skipped.

@@ -2,7 +2,7 @@
 
 use bellwether_model::State::InProgress;
 
-use crate::{generation, generic::conditions::Conditions, read::Reader, verdict::Verdict};
+use crate::{generation, generic::conditions::Conditions, read::Reader, reasons, verdict::Verdict};
 
 use super::{
     Evaluator, KindRule,
@@ -64,6 +64,6 @@ fn policy(o: &Reader<'_>) -> Verdict {
                 .since(failed.since())
         }
         None if conditions.is_empty() => Verdict::not_observed(),
-        None => Verdict::ready("NoFailedCondition", "no condition is False"),
+        None => Verdict::ready(reasons::NO_FAILED_CONDITION, "no condition is False"),
     }
 }

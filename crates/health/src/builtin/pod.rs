@@ -6,6 +6,7 @@ use super::{Evaluator, KindRule, grace_period::fail_after};
 use crate::{
     generation,
     read::{Condition, Reader},
+    reasons,
     verdict::Verdict,
 };
 
@@ -36,30 +37,30 @@ const OOM_RESTARTS: i64 = 2;
 
 /// Reasons of waiting containers that count as failures.
 const FAILED_WAITING: &[&str] = &[
-    "CrashLoopBackOff",
-    "ImagePullBackOff",
-    "ErrImagePull",
-    "ErrImageNeverPull",
-    "InvalidImageName",
-    "ImageInspectError",
-    "RegistryUnavailable",
-    "SignatureValidationFailed",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "RunContainerError",
-    "PreStartHookError",
-    "PostStartHookError",
-    "StartError",
+    reasons::CRASH_LOOP_BACK_OFF,
+    reasons::IMAGE_PULL_BACK_OFF,
+    reasons::ERR_IMAGE_PULL,
+    reasons::ERR_IMAGE_NEVER_PULL,
+    reasons::INVALID_IMAGE_NAME,
+    reasons::IMAGE_INSPECT_ERROR,
+    reasons::REGISTRY_UNAVAILABLE,
+    reasons::SIGNATURE_VALIDATION_FAILED,
+    reasons::CREATE_CONTAINER_CONFIG_ERROR,
+    reasons::CREATE_CONTAINER_ERROR,
+    reasons::RUN_CONTAINER_ERROR,
+    reasons::PRE_START_HOOK_ERROR,
+    reasons::POST_START_HOOK_ERROR,
+    reasons::START_ERROR,
 ];
 
 fn pod(o: &Reader<'_>) -> Verdict {
-    if o.text("status.reason") == "NodeLost" {
-        return Verdict::unknown("NodeLost", "node not reporting");
+    if o.text("status.reason") == reasons::NODE_LOST {
+        return Verdict::unknown(reasons::NODE_LOST, "node not reporting");
     }
     match o.text("status.phase") {
-        "Succeeded" => Verdict::ready("Completed", "completed"),
+        "Succeeded" => Verdict::ready(reasons::COMPLETED, "completed"),
         "Failed" => failed(o),
-        "Unknown" => Verdict::unknown("PodUnknown", "phase Unknown, node not reporting"),
+        "Unknown" => Verdict::unknown(reasons::POD_UNKNOWN, "phase Unknown, node not reporting"),
         "" => Verdict::not_observed(),
         phase => failed_container(o).unwrap_or_else(|| match phase {
             "Running" => generation::reported_behind(o).unwrap_or_else(|| running(o)),
@@ -81,10 +82,10 @@ fn failed(o: &Reader<'_>) -> Verdict {
             Verdict::failed(reason.to_owned(), format!("{}: {}", container.title(), end.describe()))
         }
         _ if own_reason.is_empty() && own_message.is_empty() => {
-            Verdict::failed("PodFailed", "phase Failed, no reason reported")
+            Verdict::failed(reasons::POD_FAILED, "phase Failed, no reason reported")
         }
         _ => {
-            let reason = if own_reason.is_empty() { "PodFailed" } else { own_reason };
+            let reason = if own_reason.is_empty() { reasons::POD_FAILED } else { own_reason };
             let message = if own_message.is_empty() { own_reason } else { own_message };
             Verdict::failed(reason.to_owned(), message.to_owned())
         }
@@ -103,8 +104,8 @@ fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
         let since = last.as_ref().and_then(|end| end.at);
         if let Some(reason) = FAILED_WAITING.iter().find(|reason| **reason == waiting) {
             let message = match *reason {
-                "CrashLoopBackOff" => container.crash_loop(last.as_ref()),
-                "ImagePullBackOff" | "ErrImagePull" => container.pull_failure(),
+                reasons::CRASH_LOOP_BACK_OFF => container.crash_loop(last.as_ref()),
+                reasons::IMAGE_PULL_BACK_OFF | reasons::ERR_IMAGE_PULL => container.pull_failure(),
                 reason => match container.place.text("state.waiting.message") {
                     "" => format!("{}: {reason}", container.title()),
                     message => format!("{}: {message}", container.title()),
@@ -112,10 +113,10 @@ fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
             };
             return Some(Verdict::failed(*reason, message).since(since.or_else(not_ready_since)));
         }
-        let out_of_memory = last.filter(|end| end.reason == "OOMKilled")?;
+        let out_of_memory = last.filter(|end| end.reason == reasons::OOM_KILLED)?;
         (restarts >= OOM_RESTARTS && !container.place.flag("ready")).then(|| {
             let message = format!("{}: OOMKilled, {restarts} restarts", container.title());
-            Verdict::failed("OOMKilled", message).since(out_of_memory.at)
+            Verdict::failed(reasons::OOM_KILLED, message).since(out_of_memory.at)
         })
     })
 }
@@ -124,7 +125,7 @@ fn running(o: &Reader<'_>) -> Verdict {
     let ready = o.condition("Ready");
     let since = ready.as_ref().and_then(Condition::since);
     if ready.as_ref().is_some_and(Condition::is_true) {
-        return Verdict::ready("PodReady", "running, ready").since(since);
+        return Verdict::ready(reasons::POD_READY, "running, ready").since(since);
     }
     let message = match containers(o).find(|container| !container.place.flag("ready")) {
         Some(container) => container.why_not_ready(),
@@ -133,7 +134,7 @@ fn running(o: &Reader<'_>) -> Verdict {
             Some(message) => message.to_owned(),
         },
     };
-    Verdict::in_progress("PodNotReady", message).since(since)
+    Verdict::in_progress(reasons::POD_NOT_READY, message).since(since)
 }
 
 fn pending(o: &Reader<'_>) -> Verdict {
@@ -141,13 +142,13 @@ fn pending(o: &Reader<'_>) -> Verdict {
         return unscheduled(o, &scheduled);
     }
     if o.text("spec.nodeName").is_empty() && containers(o).next().is_none() {
-        return Verdict::in_progress("NotScheduled", "waiting for the scheduler");
+        return Verdict::in_progress(reasons::NOT_SCHEDULED, "waiting for the scheduler");
     }
     let unfinished = containers(o)
         .find(|container| container.terminated("state").is_none_or(|end| end.code != 0))
         .map(|container| container.why_not_ready());
     let message = unfinished.unwrap_or_else(|| "containers not started".to_owned());
-    Verdict::in_progress("PodPending", message)
+    Verdict::in_progress(reasons::POD_PENDING, message)
 }
 
 fn unscheduled(o: &Reader<'_>, scheduled: &Condition<'_>) -> Verdict {
@@ -156,14 +157,19 @@ fn unscheduled(o: &Reader<'_>, scheduled: &Condition<'_>) -> Verdict {
         _ => scheduled.quoted(),
     };
     match scheduled.reason() {
-        "SchedulingGated" => {
-            Verdict::suspended("SchedulingGated", "waiting for scheduling gates").since(scheduled.since())
+        reasons::SCHEDULING_GATED => {
+            Verdict::suspended(reasons::SCHEDULING_GATED, "waiting for scheduling gates")
+                .since(scheduled.since())
         }
-        "Unschedulable" => {
+        reasons::UNSCHEDULABLE => {
             let since = scheduled.since().or_else(|| o.time("metadata.creationTimestamp"));
-            fail_after(o, since, SCHEDULING, |state| Verdict::new(state, "Unschedulable", message.clone()))
+            fail_after(o, since, SCHEDULING, |state| {
+                Verdict::new(state, reasons::UNSCHEDULABLE, message.clone())
+            })
         }
-        _ => Verdict::in_progress("NotScheduled", "waiting for the scheduler").since(scheduled.since()),
+        _ => {
+            Verdict::in_progress(reasons::NOT_SCHEDULED, "waiting for the scheduler").since(scheduled.since())
+        }
     }
 }
 
@@ -199,7 +205,7 @@ impl<'o> Container<'o> {
         let end = self.place.at(state).at("terminated");
         end.has("exitCode").then(|| Terminated {
             reason: match end.text("reason") {
-                "" => "Error",
+                "" => reasons::ERROR,
                 reason => reason,
             },
             code: end.int("exitCode").unwrap_or(0),
@@ -268,7 +274,7 @@ impl Terminated<'_> {
     /// `exit code 137 (OOMKilled)`.
     fn exit_code(&self) -> String {
         match self.reason {
-            "Error" | "Completed" => format!("exit code {}", self.code),
+            reasons::ERROR | reasons::COMPLETED => format!("exit code {}", self.code),
             reason => format!("exit code {} ({reason})", self.code),
         }
     }

@@ -7,6 +7,7 @@ use super::{Evaluator, KindRule, grace_period::fail_after};
 use crate::{
     generation,
     read::{Condition, Reader},
+    reasons,
     verdict::Verdict,
 };
 
@@ -36,10 +37,11 @@ fn disruption_budget(o: &Reader<'_>) -> Verdict {
         return Verdict::not_observed();
     }
     // Before the generation: on SyncFailed the controller does not update observedGeneration.
-    let failed = o.conditions_at("status.conditions").find(|condition| condition.reason() == "SyncFailed");
+    let failed =
+        o.conditions_at("status.conditions").find(|condition| condition.reason() == reasons::SYNC_FAILED);
     if let Some(failed) = failed {
         failed.record();
-        return Verdict::failed("SyncFailed", failed.message_or_reason()).since(failed.since());
+        return Verdict::failed(reasons::SYNC_FAILED, failed.message_or_reason()).since(failed.since());
     }
     // The API server defaults the counters to 0, and 0 of 0 would be Ready.
     if let Some(behind) = generation::behind(o) {
@@ -51,9 +53,9 @@ fn disruption_budget(o: &Reader<'_>) -> Verdict {
     let verdict = if healthy >= desired {
         let allowed = o.count("status.disruptionsAllowed");
         let plural = if allowed == 1 { "" } else { "s" };
-        Verdict::ready("EnoughPods", format!("{message}, {allowed} disruption{plural} allowed"))
+        Verdict::ready(reasons::ENOUGH_PODS, format!("{message}, {allowed} disruption{plural} allowed"))
     } else {
-        Verdict::in_progress("TooFewPods", message)
+        Verdict::in_progress(reasons::TOO_FEW_PODS, message)
     };
     verdict.progress(healthy, desired)
 }
@@ -79,15 +81,15 @@ fn autoscaler(o: &Reader<'_>) -> Verdict {
     );
     // autoscaling/v1 has counters but no conditions.
     if o.condition("AbleToScale").is_some() || o.has("status.currentReplicas") {
-        return Verdict::ready("ScalingActive", replicas);
+        return Verdict::ready(reasons::SCALING_ACTIVE, replicas);
     }
     Verdict::not_observed()
 }
 
 fn inactive_scaling(o: &Reader<'_>, inactive: &Condition<'_>, target: &str) -> Verdict {
     let reason = inactive.reason();
-    if reason == "ScalingDisabled" {
-        return Verdict::ready("ScalingDisabled", format!("scaling disabled: {target} scaled to 0"))
+    if reason == reasons::SCALING_DISABLED {
+        return Verdict::ready(reasons::SCALING_DISABLED, format!("scaling disabled: {target} scaled to 0"))
             .since(inactive.since());
     }
     let message = inactive.summary();

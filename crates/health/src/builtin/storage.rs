@@ -3,6 +3,7 @@
 use super::{Evaluator, KindRule};
 use crate::{
     read::{Condition, Reader},
+    reasons,
     verdict::Verdict,
 };
 
@@ -42,23 +43,25 @@ pub(super) const RULES: &[KindRule] = &[
 ];
 
 fn attachment(o: &Reader<'_>) -> Verdict {
-    for (error, reason) in [("status.attachError", "AttachFailed"), ("status.detachError", "DetachFailed")] {
+    for (error, reason) in
+        [("status.attachError", reasons::ATTACH_FAILED), ("status.detachError", reasons::DETACH_FAILED)]
+    {
         if o.has(error) {
             let error = o.at(error);
             return Verdict::failed(reason, error.text("message").to_owned()).since(error.time("time"));
         }
     }
     if o.flag("status.attached") {
-        return Verdict::ready("Attached", "attached");
+        return Verdict::ready(reasons::ATTACHED, "attached");
     }
-    Verdict::in_progress("NotAttached", "not attached")
+    Verdict::in_progress(reasons::NOT_ATTACHED, "not attached")
 }
 
 fn resource_claim(o: &Reader<'_>) -> Verdict {
     if o.has("status.allocation") {
-        return Verdict::ready("Allocated", "devices allocated");
+        return Verdict::ready(reasons::ALLOCATED, "devices allocated");
     }
-    Verdict::in_progress("NotAllocated", "no devices allocated")
+    Verdict::in_progress(reasons::NOT_ALLOCATED, "no devices allocated")
 }
 
 fn claim(o: &Reader<'_>) -> Verdict {
@@ -72,13 +75,13 @@ fn claim(o: &Reader<'_>) -> Verdict {
                 Some(error) => {
                     Verdict::failed(error.kind.to_owned(), error.message_or_reason()).since(error.since())
                 }
-                None if volume.is_empty() => Verdict::ready("Bound", "bound"),
-                None => Verdict::ready("Bound", format!("bound to {volume}")),
+                None if volume.is_empty() => Verdict::ready(reasons::BOUND, "bound"),
+                None => Verdict::ready(reasons::BOUND, format!("bound to {volume}")),
             }
         }
-        "Lost" if volume.is_empty() => Verdict::failed("Lost", "volume lost"),
-        "Lost" => Verdict::failed("Lost", format!("volume {volume} lost")),
-        "Pending" => Verdict::in_progress("Pending", pending(o)),
+        "Lost" if volume.is_empty() => Verdict::failed(reasons::LOST, "volume lost"),
+        "Lost" => Verdict::failed(reasons::LOST, format!("volume {volume} lost")),
+        "Pending" => Verdict::in_progress(reasons::PENDING, pending(o)),
         "" => Verdict::not_observed(),
         phase => Verdict::unrecognized_phase(phase),
     }
@@ -93,20 +96,20 @@ fn pending(o: &Reader<'_>) -> String {
 
 fn volume(o: &Reader<'_>) -> Verdict {
     let verdict = match o.text("status.phase") {
-        "Available" => Verdict::ready("Available", "available"),
-        "Bound" => Verdict::ready("Bound", "bound"),
+        "Available" => Verdict::ready(reasons::AVAILABLE, "available"),
+        "Bound" => Verdict::ready(reasons::BOUND, "bound"),
         "Released" if o.text("spec.persistentVolumeReclaimPolicy") == "Retain" => {
-            Verdict::ready("Retained", "released, reclaim policy Retain")
+            Verdict::ready(reasons::RETAINED, "released, reclaim policy Retain")
         }
-        "Released" => Verdict::in_progress("Released", "released, not reclaimed yet"),
+        "Released" => Verdict::in_progress(reasons::RELEASED, "released, not reclaimed yet"),
         "Failed" => {
             let message = match o.text("status.message") {
                 "" => "reclaim failed",
                 message => message,
             };
-            Verdict::failed("ReclaimFailed", message.to_owned())
+            Verdict::failed(reasons::RECLAIM_FAILED, message.to_owned())
         }
-        "Pending" | "" => Verdict::in_progress("Pending", "pending"),
+        "Pending" | "" => Verdict::in_progress(reasons::PENDING, "pending"),
         phase => Verdict::unrecognized_phase(phase),
     };
     verdict.since(o.time("status.lastPhaseTransitionTime"))

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     generation,
     read::{Condition, Reader},
+    reasons,
     verdict::Verdict,
 };
 
@@ -251,7 +252,7 @@ impl<'o> Conditions<'o> {
     fn unless_truncated(&self, verdict: Verdict) -> Verdict {
         if self.truncated && verdict.state == State::Ready {
             return Verdict::unknown(
-                "TooManyConditions",
+                reasons::TOO_MANY_CONDITIONS,
                 format!("too many conditions, only the first {MOST} are evaluated"),
             );
         }

@@ -16,7 +16,8 @@ use self::conditions::Conditions;
 use crate::{
     generation,
     read::Reader,
-    verdict::{NOT_OBSERVED, Rule, Verdict},
+    reasons,
+    verdict::{Rule, Verdict},
 };
 
 /// The fields that the generic rules read.
@@ -61,7 +62,7 @@ pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
 pub(crate) fn unreported(o: &Reader<'_>) -> Option<Verdict> {
     let verdict = if o.has("status") {
         let is_empty = o.at("status.conditions").value()?.as_list()?.is_empty();
-        is_empty.then(|| Verdict::in_progress(NOT_OBSERVED, "no conditions reported yet"))
+        is_empty.then(|| Verdict::in_progress(reasons::NOT_OBSERVED, "no conditions reported yet"))
     } else {
         o.at("spec").fields().next().is_some().then(Verdict::not_observed)
     };
@@ -109,7 +110,7 @@ fn parts(o: &Reader<'_>, phases: bool) -> Vec<Verdict> {
         .collect();
     if evaluated == MAX_PARTS {
         let message = format!("too many entries in status, only the first {MAX_PARTS} are evaluated");
-        verdicts.push(Verdict::unknown("TooManyStatusEntries", message));
+        verdicts.push(Verdict::unknown(reasons::TOO_MANY_STATUS_ENTRIES, message));
     }
     verdicts
 }

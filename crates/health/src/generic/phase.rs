@@ -6,7 +6,7 @@ use super::{
     words::{meaning, words},
     worst_by,
 };
-use crate::{read::Reader, verdict::Verdict};
+use crate::{read::Reader, reasons, verdict::Verdict};
 
 /// Last word of the name of a phase field: `phase`, `currentState`, `jobStatus`.
 pub(crate) const NAMES: &[&str] = &["phase", "state", "status", "health", "stage", "compliant"];
@@ -52,7 +52,7 @@ pub(crate) fn error(status: &Reader<'_>) -> Option<Verdict> {
             _ => None,
         }
     })?;
-    Some(Verdict::failed("Error", error))
+    Some(Verdict::failed(reasons::ERROR, error))
 }
 
 /// The worst of all phase fields.
@@ -86,11 +86,11 @@ fn flag(status: &Reader<'_>) -> Option<Verdict> {
         FLAGS.iter().find_map(|name| Some((*name, status.at(name).value().and_then(Value::as_bool)?)))?;
     let text = format!("{name}={holds}");
     Some(match (name, holds) {
-        ("healthy", false) => Verdict::failed("Unhealthy", with_message(status, &text)),
-        ("valid", false) => Verdict::failed("Invalid", with_message(status, &text)),
+        ("healthy", false) => Verdict::failed(reasons::UNHEALTHY, with_message(status, &text)),
+        ("valid", false) => Verdict::failed(reasons::INVALID, with_message(status, &text)),
         ("valid", true) => return None,
-        (_, true) => Verdict::ready("Ready", text),
-        (_, false) => Verdict::in_progress("NotReady", with_message(status, &text)),
+        (_, true) => Verdict::ready(reasons::READY, text),
+        (_, false) => Verdict::in_progress(reasons::NOT_READY, with_message(status, &text)),
     })
 }
 
@@ -107,5 +107,5 @@ pub(crate) fn suspended(o: &Reader<'_>) -> Option<Verdict> {
     let field = ["spec.suspend", "spec.suspended", "spec.paused", "spec.pause"]
         .into_iter()
         .find(|field| o.flag(field))?;
-    Some(Verdict::new(State::Suspended, "Suspended", format!("{field}=true")))
+    Some(Verdict::new(State::Suspended, reasons::SUSPENDED, format!("{field}=true")))
 }

@@ -1,6 +1,6 @@
 //! Replica counters.
 
-use crate::{read::Reader, verdict::Verdict};
+use crate::{read::Reader, reasons, verdict::Verdict};
 
 /// Fields for the desired number of replicas, in order of precedence.
 pub(crate) const WANTED: &[&str] = &["spec.replicas", "spec.size", "spec.instances", "status.replicas"];
@@ -21,12 +21,12 @@ pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
     let s = if wanted == 1 { "" } else { "s" };
     let verdict = match updated {
         Some(updated) => {
-            Verdict::in_progress("RollingOut", format!("{updated} of {wanted} replica{s} updated"))
+            Verdict::in_progress(reasons::ROLLING_OUT, format!("{updated} of {wanted} replica{s} updated"))
         }
         None if ready < wanted => {
-            Verdict::in_progress("ReplicasNotReady", format!("{ready} of {wanted} replica{s} ready"))
+            Verdict::in_progress(reasons::REPLICAS_NOT_READY, format!("{ready} of {wanted} replica{s} ready"))
         }
-        None => Verdict::ready("ReplicasReady", format!("{ready} of {wanted} replica{s} ready")),
+        None => Verdict::ready(reasons::REPLICAS_READY, format!("{ready} of {wanted} replica{s} ready")),
     };
     Some(verdict.progress(ready, wanted))
 }

@@ -4,10 +4,10 @@ use bellwether_expr::{Absence, CompileError, Fuel, Program, Scope, Val};
 use bellwether_model::{Object, State};
 
 use super::{
-    input::{ObjectInput, Outcome, RULE_ERROR, evaluate},
+    input::{ObjectInput, Outcome, evaluate},
     source::{Clause, RuleFieldError, bool_program},
 };
-use crate::{read::Reader, verdict::Verdict};
+use crate::{read::Reader, reasons, verdict::Verdict};
 
 #[derive(Debug)]
 pub(super) struct Clauses(Vec<CompiledClause>);
@@ -25,14 +25,14 @@ struct CompiledClause {
 impl Clauses {
     pub(super) fn compile(clauses: Vec<Clause>) -> Result<Self, Vec<RuleFieldError>> {
         let mut compiled = Vec::new();
-        let mut flaws = Vec::new();
+        let mut errors = Vec::new();
         for (index, clause) in clauses.into_iter().enumerate() {
             match CompiledClause::compile(clause, index) {
                 Ok(clause) => compiled.push(clause),
-                Err(more) => flaws.extend(more),
+                Err(more) => errors.extend(more),
             }
         }
-        if flaws.is_empty() { Ok(Self(compiled)) } else { Err(flaws) }
+        if errors.is_empty() { Ok(Self(compiled)) } else { Err(errors) }
     }
 
     pub(super) fn programs(&self) -> Vec<&Program> {
@@ -50,18 +50,21 @@ impl Clauses {
                 Outcome::Missing(what) => {
                     missing.get_or_insert(what);
                 }
-                Outcome::Error(verdict) if verdict.reason == RULE_ERROR => {
-                    return Verdict::unknown(RULE_ERROR, format!("`{}`: {}", clause.source, verdict.message));
+                Outcome::Error(verdict) if verdict.reason == reasons::RULE_ERROR => {
+                    return Verdict::unknown(
+                        reasons::RULE_ERROR,
+                        format!("`{}`: {}", clause.source, verdict.message),
+                    );
                 }
                 Outcome::Error(verdict) => return *verdict,
                 Outcome::Other(value) => {
                     let message = format!("`{}`: expected bool, got {}", clause.source, value.type_of());
-                    return Verdict::unknown(RULE_ERROR, message);
+                    return Verdict::unknown(reasons::RULE_ERROR, message);
                 }
             }
         }
         let missing = missing.map(|what| format!(" ({what})")).unwrap_or_default();
-        Verdict::in_progress("NoClauseTrue", format!("no clause matched{missing}"))
+        Verdict::in_progress(reasons::NO_CLAUSE_TRUE, format!("no clause matched{missing}"))
     }
 }
 

@@ -8,10 +8,10 @@ use bellwether_expr::{Absence, Fuel, Program};
 use bellwether_model::{Object, State};
 
 use super::{
-    input::{ObjectInput, Outcome, RULE_ERROR, evaluate},
+    input::{ObjectInput, Outcome, evaluate},
     source::{RuleFieldError, bool_program},
 };
-use crate::{generation, read::Reader, verdict::Verdict};
+use crate::{read::Reader, reasons, verdict::Verdict};
 
 /// In order of evaluation.
 #[derive(Debug)]
@@ -37,15 +37,15 @@ impl Flux {
             ("current", State::Ready, Some(current)),
         ];
         let mut expressions = Vec::new();
-        let mut flaws = Vec::new();
+        let mut errors = Vec::new();
         for (name, state, text) in fields {
             let Some(text) = text else { continue };
             match bool_program(text, &format!("spec.expressions.{name}"), Absence::AsInCel) {
                 Ok(program) => expressions.push(Expression { name, state, source: text.to_owned(), program }),
-                Err(flaw) => flaws.push(flaw),
+                Err(error) => errors.push(error),
             }
         }
-        if flaws.is_empty() { Ok(Self(expressions)) } else { Err(flaws) }
+        if errors.is_empty() { Ok(Self(expressions)) } else { Err(errors) }
     }
 
     pub(super) fn programs(&self) -> Vec<&Program> {
@@ -62,7 +62,7 @@ impl Flux {
             // The error messages are those of Flux.
             let error = |why: &str| {
                 Verdict::unknown(
-                    RULE_ERROR,
+                    reasons::RULE_ERROR,
                     format!("failed to evaluate the CEL expression '{source}': {why}"),
                 )
             };
@@ -72,15 +72,17 @@ impl Flux {
                 }
                 Outcome::False => {}
                 Outcome::Missing(what) => return error(&what),
-                Outcome::Error(verdict) if verdict.reason == RULE_ERROR => return error(&verdict.message),
+                Outcome::Error(verdict) if verdict.reason == reasons::RULE_ERROR => {
+                    return error(&verdict.message);
+                }
                 Outcome::Error(verdict) => return *verdict,
                 Outcome::Other(_) => {
                     let message = format!("failed to evaluate CEL expression as boolean: '{source}'");
-                    return Verdict::unknown(RULE_ERROR, message);
+                    return Verdict::unknown(reasons::RULE_ERROR, message);
                 }
             }
         }
-        Verdict::in_progress("NoExpressionTrue", "no expression matched")
+        Verdict::in_progress(reasons::NO_EXPRESSION_TRUE, "no expression matched")
     }
 }
 
@@ -89,6 +91,9 @@ fn not_observed(reader: &Reader<'_>) -> Option<Verdict> {
     let observed = reader.int("status.observedGeneration")?;
     let generation = reader.int("metadata.generation")?;
     (observed != generation).then(|| {
-        Verdict::in_progress(generation::REASON, format!("observed generation {observed}, want {generation}"))
+        Verdict::in_progress(
+            reasons::LATEST_GENERATION_NOT_OBSERVED,
+            format!("observed generation {observed}, want {generation}"),
+        )
     })
 }

@@ -3,7 +3,7 @@
 use bellwether_expr::{Absent, Fuel, Input, Path, Program, Stop, Val};
 use bellwether_model::Object;
 
-use crate::{read::Reader, verdict::Verdict};
+use crate::{read::Reader, reasons, verdict::Verdict};
 
 /// The input of expressions. Records each read as evidence.
 pub(super) struct ObjectInput<'a, 'o> {
@@ -46,13 +46,9 @@ pub(super) fn evaluate<'v>(
 
 fn error(program: &Program, stop: &Stop<'_>) -> Verdict {
     match stop {
-        Stop::TooExpensive => Verdict::unknown(TOO_EXPENSIVE, "CEL expression exceeded its cost limit"),
-        _ => Verdict::unknown(RULE_ERROR, program.describe(stop)),
+        Stop::TooExpensive => {
+            Verdict::unknown(reasons::RULE_TOO_EXPENSIVE, "CEL expression exceeded its cost limit")
+        }
+        _ => Verdict::unknown(reasons::RULE_ERROR, program.describe(stop)),
     }
 }
-
-/// The rule fails on the object.
-pub(super) const RULE_ERROR: &str = "RuleError";
-
-/// The rule exceeds its budget on the object.
-pub(super) const TOO_EXPENSIVE: &str = "RuleTooExpensive";

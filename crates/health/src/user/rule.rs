@@ -52,7 +52,7 @@ impl UserRule {
             body,
         };
         match rule.secret_access() {
-            Some(flaw) => Err(vec![flaw]),
+            Some(error) => Err(vec![error]),
             None => Ok(rule),
         }
     }

@@ -5,11 +5,8 @@ use bellwether_lua::{Budget, Failure, Script};
 use bellwether_model::{Object, State};
 use jiff::Timestamp;
 
-use super::{
-    input::{RULE_ERROR, TOO_EXPENSIVE},
-    source::RuleFieldError,
-};
-use crate::{read::Reader, verdict::Verdict};
+use super::source::RuleFieldError;
+use crate::{read::Reader, reasons, verdict::Verdict};
 
 #[derive(Debug)]
 pub(super) struct LuaScript(Script);
@@ -44,17 +41,20 @@ impl LuaScript {
         let outcome = match self.0.run(object.fields(), reader.now(), Budget::default()) {
             Ok(outcome) => outcome,
             Err(Failure::TooExpensive { of, .. }) => {
-                return Verdict::unknown(TOO_EXPENSIVE, format!("Lua script exceeded its {of} limit"));
+                return Verdict::unknown(
+                    reasons::RULE_TOO_EXPENSIVE,
+                    format!("Lua script exceeded its {of} limit"),
+                );
             }
-            Err(failure) => return Verdict::unknown(RULE_ERROR, failure.to_string()),
+            Err(failure) => return Verdict::unknown(reasons::RULE_ERROR, failure.to_string()),
         };
         match state_of(&outcome.status) {
             Some(state) => Verdict::new(state, outcome.status, outcome.message),
             None if outcome.status.is_empty() => {
-                Verdict::unknown(RULE_ERROR, "Lua script returned no status")
+                Verdict::unknown(reasons::RULE_ERROR, "Lua script returned no status")
             }
             None => Verdict::unknown(
-                RULE_ERROR,
+                reasons::RULE_ERROR,
                 format!(
                     "Lua script returned invalid status {:?}, expected Healthy, Progressing, Degraded, Suspended, Missing \
                      or Unknown",

@@ -111,11 +111,11 @@ impl fmt::Display for RuleTarget {
 
 /// Compiles an expression that must evaluate to bool.
 pub(super) fn bool_program(text: &str, field: &str, absence: Absence) -> Result<Program, RuleFieldError> {
-    let flaw =
+    let error =
         |compile_error| RuleFieldError { field: field.to_owned(), source: text.to_owned(), compile_error };
-    let program = Program::cel(text, &Scope::object(absence)).map_err(flaw)?;
+    let program = Program::cel(text, &Scope::object(absence)).map_err(error)?;
     if !program.can_be(Type::Bool) {
-        return Err(flaw(CompileError {
+        return Err(error(CompileError {
             place: Place::Text { line: 1, column: 1 },
             text: "the expression must evaluate to bool".to_owned(),
             hint: Some("write a comparison, for example status.phase == 'Up'".to_owned()),

@@ -10,8 +10,11 @@ use std::{
     path::PathBuf,
 };
 
-use bellwether_health::{Context, Source, Verdict, assess, plan, rules};
-use bellwether_model::{Object, Plan, State};
+use bellwether_health::{Context, Explained, Source, Verdict, assess, explain, plan, reasons, rules};
+use bellwether_model::{
+    Object, Plan, State,
+    text::{capitalised, legal_reason},
+};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -108,6 +111,45 @@ fn every_rule_has_a_case() {
     assert!(without.is_empty(), "{} rules have no case:\n- {}", without.len(), without.join("\n- "));
 }
 
+/// Any other reason is a literal in a rule: add it to `mod reasons`.
+#[test]
+fn every_reason_is_listed_or_from_the_object() {
+    let mut unlisted = Vec::new();
+    for (file, table) in tables() {
+        for case in &table.cases {
+            let Explained { verdict, evidence } = evaluate(&table, case, None, explain);
+            let names: Vec<_> =
+                evidence.iter().filter_map(|field| field.path.rsplit('.').next()).map(capitalised).collect();
+            let object = Value::Object(whole(&table, case));
+            let later = verdict.later.iter().map(|later| &later.verdict.reason);
+            for reason in later.chain([&verdict.reason]) {
+                let is_listed = reasons::ALL.iter().any(|listed| listed.name == *reason);
+                let is_in_family = || {
+                    let prefixes =
+                        reasons::FAMILIES.iter().filter_map(|family| family.name.strip_suffix("<Field>"));
+                    prefixes
+                        .filter_map(|prefix| reason.strip_prefix(prefix))
+                        .any(|name| names.iter().any(|known| known == name))
+                };
+                if !is_listed && !is_in_family() && !has_text(&object, reason) {
+                    unlisted.push(format!("{reason} ({file}: {})", case.name));
+                }
+            }
+        }
+    }
+    assert!(unlisted.is_empty(), "{} reasons:\n- {}", unlisted.len(), unlisted.join("\n- "));
+}
+
+/// Whether a text in the object becomes the reason.
+fn has_text(value: &Value, reason: &str) -> bool {
+    match value {
+        Value::String(text) => legal_reason(text) == reason || legal_reason(capitalised(text)) == reason,
+        Value::Array(list) => list.iter().any(|entry| has_text(entry, reason)),
+        Value::Object(map) => map.values().any(|field| has_text(field, reason)),
+        _ => false,
+    }
+}
+
 /// The difference between verdict and expectation, if any.
 fn difference(table: &Table, case: &Case) -> Option<String> {
     let whole = verdict(table, case, Some(&Plan::everything()));
@@ -166,13 +208,22 @@ fn whole(table: &Table, case: &Case) -> Map<String, Value> {
 }
 
 /// Decodes the object with a plan, by default that of its kind, as a watch does.
-fn verdict(table: &Table, case: &Case, with: Option<&Plan>) -> Verdict {
+fn evaluate<T>(
+    table: &Table,
+    case: &Case,
+    with: Option<&Plan>,
+    evaluate: fn(&Object<'_>, &Context<'_>) -> T,
+) -> T {
     let json = serde_json::to_vec(&whole(table, case)).expect("a JSON map");
     let object = Object::from_json(&json, &Plan::identity()).expect("a JSON object");
     let own = plan(object.group(), object.kind());
     let object = Object::from_json(&json, with.unwrap_or(&own)).expect("a JSON object");
     let now: Timestamp = case.now.as_deref().unwrap_or(NOON).parse().expect("a time");
-    assess(&object, &Context { has_status: case.has_status, ..Context::at(now) })
+    evaluate(&object, &Context { has_status: case.has_status, ..Context::at(now) })
+}
+
+fn verdict(table: &Table, case: &Case, with: Option<&Plan>) -> Verdict {
+    evaluate(table, case, with, assess)
 }
 
 fn named(verdict: &Verdict) -> String {

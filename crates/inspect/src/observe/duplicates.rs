@@ -33,17 +33,17 @@ pub(super) fn notes(
     if duplicates.is_empty() {
         return Vec::new();
     }
-    let read = |object: &Object<'_>, spot: &ObjectLocation<'_>| {
+    let read = |object: &Object<'_>, location: &ObjectLocation<'_>| {
         let identity = identity_of(object).filter(|identity| duplicates.contains(identity))?;
         let copy = Duplicate {
             version: version(object),
-            location: spot.to_string(),
+            location: location.to_string(),
             fields: object.fields().to_static(),
         };
         Some((identity, copy))
     };
     let mut copies: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for (identity, copy) in texts.read_with_spots(&Plan::whole(), &read).into_iter().flatten().flatten() {
+    for (identity, copy) in texts.read_with_locations(&Plan::whole(), &read).into_iter().flatten().flatten() {
         copies.entry(identity).or_default().push(copy);
     }
     let mut conflicts: Vec<_> =

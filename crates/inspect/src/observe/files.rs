@@ -121,11 +121,11 @@ impl ManifestFiles {
         };
         let mut objects = Vec::new();
         let plan = Plan::identity().with_all(&CRD_FIELDS).with_all(&OTHER_FIELDS);
-        let read = |object: &Object<'_>, spot: &ObjectLocation<'_>| match error_of(object) {
-            Some(error) => Err(spot.problem(error)),
+        let read = |object: &Object<'_>, location: &ObjectLocation<'_>| match error_of(object) {
+            Some(error) => Err(location.problem(error)),
             None => Ok(PartialObject::of(object)),
         };
-        for entry in files.texts.read_with_spots(&plan, &read) {
+        for entry in files.texts.read_with_locations(&plan, &read) {
             match entry.flatten() {
                 Ok(object) => {
                     files.namespaced.extend(object.defines.clone());

@@ -48,7 +48,7 @@ impl LeaseSettings {
 
 impl LeaseSettings {
     /// The Lease to write for a step. Fields of other writers stay.
-    pub(super) fn claim(&self, lease: Option<Lease>, step: LeaseStep, now: Timestamp) -> Lease {
+    pub(super) fn lease_to_write(&self, lease: Option<Lease>, step: LeaseStep, now: Timestamp) -> Lease {
         let mut lease = lease.unwrap_or_default();
         lease.metadata.name = Some(self.name.clone());
         let spec = lease.spec.get_or_insert_default();
@@ -155,7 +155,7 @@ mod tests {
             ..LeaseSettings::new("shop", "bellwether", "a")
         };
         let before = before.as_ref().map(lease);
-        let claimed = settings.claim(before.clone(), step, NOW.parse().unwrap());
+        let claimed = settings.lease_to_write(before.clone(), step, NOW.parse().unwrap());
         assert_eq!(serde_json::to_value(&claimed).unwrap()["spec"], after);
         if let Some(before) = before {
             assert_eq!(claimed.metadata, before.metadata, "the resourceVersion guards the write");

@@ -14,7 +14,7 @@ mod discovery;
 mod discovery_loop;
 mod discovery_schedule;
 mod feed_task;
-mod lines;
+mod line_buffer;
 mod reader_counters;
 mod rest_mapper;
 mod settings;

@@ -8,11 +8,11 @@ use http_body_util::BodyExt as _;
 use kube::{Client, api::WatchParams, client::Body};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use bellwether_wire::{ApiError, line::root, read_error::ReadError};
+use bellwether_wire::{ApiError, error_text::root_cause, read_error::ReadError};
 
 use super::{
     ClusterConnection,
-    lines::{Lines, TooLong},
+    line_buffer::{Lines, TooLong},
 };
 
 /// In bytes. etcd limits objects to a tenth of it.
@@ -34,7 +34,7 @@ pub(super) async fn send(
 ) -> Result<Response<Body>, ReadError> {
     let request = request.map_err(|error| ReadError::rejected(error.to_string()))?.map(Body::from);
     let response = timeout(within, client.send(request)).await.map_err(|_| timed_out(within))?;
-    let response = response.map_err(|error| ReadError::unavailable(root(&error)))?;
+    let response = response.map_err(|error| ReadError::unavailable(root_cause(&error)))?;
     if response.status().is_success() {
         return Ok(response);
     }
@@ -166,7 +166,7 @@ async fn next_chunk(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>,
                     return Ok(Some(chunk));
                 }
             }
-            Some(Err(error)) => return Err(ReadError::unavailable(root(&error))),
+            Some(Err(error)) => return Err(ReadError::unavailable(root_cause(&error))),
             None => return Ok(None),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bellwether_wire::{ApiError, line::root};
+use bellwether_wire::{ApiError, error_text::root_cause};
 use bytes::Bytes;
 use http::{Request, response::Parts};
 use http_body_util::{BodyExt as _, Limited};
@@ -23,7 +23,7 @@ pub enum CallError {
     /// The path is not valid in a URI.
     #[error("cannot build the request: {0}")]
     InvalidRequest(#[from] http::Error),
-    #[error("no response from the API server: {}", root(.0))]
+    #[error("no response from the API server: {}", root_cause(.0))]
     NoResponse(#[source] kube::Error),
     #[error("no response from the API server within {0:?}")]
     Timeout(Duration),
@@ -53,6 +53,6 @@ pub(super) async fn exchange(
     let response = client.send(request.map(Body::from)).await.map_err(CallError::NoResponse)?;
     let (parts, body) = response.into_parts();
     let body = Limited::new(body, MAX_RESPONSE).collect().await;
-    let body = body.map_err(|error| CallError::IncompleteResponse(root(&*error)))?;
+    let body = body.map_err(|error| CallError::IncompleteResponse(root_cause(&*error)))?;
     Ok((parts, body.to_bytes()))
 }

@@ -12,7 +12,7 @@ use bellwether_conditions::Statement;
 use bellwether_engine::GroupStatus;
 use bellwether_wire::{
     backoff::{Backoff, BackoffLimits},
-    operator_condition::{Upkeep, UpkeepOutcome, upgradeable},
+    operator_condition::{UpgradeableUpdate, UpgradeableUpdateOutcome, upgradeable},
     read_error::ReadError,
 };
 use jiff::Timestamp;
@@ -124,19 +124,19 @@ impl OperatorConditionWriter {
     }
 
     async fn attempt(&mut self, wanted: Statement, within: Duration) {
-        let attempt = self.send_all(Upkeep::new(self.target.clone(), wanted.clone()));
+        let attempt = self.send_all(UpgradeableUpdate::new(self.target.clone(), wanted.clone()));
         let result = timeout(within, attempt).await;
         let result =
             result.unwrap_or_else(|_| Err(ReadError::unavailable(CallError::Timeout(within).to_string())));
         let object = self.target.to_string();
         match result {
             Ok(outcome) => {
-                if outcome == UpkeepOutcome::Written {
+                if outcome == UpgradeableUpdateOutcome::Written {
                     self.written = Some(Instant::now());
                     let Statement { status, reason, message } = &wanted;
                     info!(object, to = status.name(), %reason, cause = &**message, "updated condition Upgradeable");
                 } else if !self.reported.is_empty() {
-                    info!(object, "update of condition Upgradeable restored");
+                    info!(object, "updates of condition Upgradeable succeed again");
                 }
                 self.stored = Some(wanted);
                 self.reported.clear();
@@ -156,7 +156,7 @@ impl OperatorConditionWriter {
         }
     }
 
-    async fn send_all(&self, mut upkeep: Upkeep) -> Result<UpkeepOutcome, ReadError> {
+    async fn send_all(&self, mut upkeep: UpgradeableUpdate) -> Result<UpgradeableUpdateOutcome, ReadError> {
         loop {
             let response = exchange(&self.client, upkeep.request()?).await;
             let (parts, body) = response.map_err(|error| ReadError::unavailable(error.to_string()))?;

@@ -2,7 +2,7 @@
 
 use mlua::{LuaString, MultiValue, Result, Value};
 
-use super::call::{Call, Native, complain};
+use super::call::{Call, Native, error};
 use crate::{failure, object::type_name};
 
 pub(super) const FUNCTIONS: &[(&str, Native)] = &[
@@ -39,7 +39,7 @@ fn setmetatable(call: &mut Call<'_>) -> Result<MultiValue> {
     match call.given(2).map_err(|_| call.bad(2, "nil or table expected"))? {
         Value::Nil => {}
         Value::Table(metatable) if metatable.raw_get::<Value>("__gc")?.is_nil() => {}
-        Value::Table(_) => return Err(complain("__gc is not supported in a metatable")),
+        Value::Table(_) => return Err(error("__gc is not supported in a metatable")),
         _ => return Err(call.bad(2, "nil or table expected")),
     }
     call.shared.original.setmetatable.call((table, call.any(2)))
@@ -96,7 +96,7 @@ fn text_of_reference(call: &Call<'_>, value: &Value) -> Result<LuaString> {
     {
         let text = call.invoke(&method, MultiValue::from_vec(vec![value.clone()]))?;
         let text = call.as_text(text.front().unwrap_or(&Value::Nil))?;
-        return text.ok_or_else(|| complain("'__tostring' must return a string"));
+        return text.ok_or_else(|| error("'__tostring' must return a string"));
     }
     let number = call.shared.address(value.to_pointer());
     call.lua.create_string(format!("{}: 0x{number:08x}", type_name(value)))

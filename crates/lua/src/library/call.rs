@@ -221,7 +221,7 @@ fn line_of(function: &Debug<'_>) -> Option<usize> {
 }
 
 /// An error that is not about one argument.
-pub(crate) fn complain(text: impl Into<String>) -> Error {
+pub(crate) fn error(text: impl Into<String>) -> Error {
     Error::RuntimeError(text.into())
 }
 

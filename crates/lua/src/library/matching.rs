@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use mlua::{LuaString, MultiValue, Result, Value};
 
-use super::call::{Call, Native, complain};
+use super::call::{Call, Native, error};
 use crate::{
     object::type_name,
     pattern::{Found, Matcher, is_plain},
@@ -211,7 +211,7 @@ fn replace(
                 call.meter().need(call.lua, result.len() + replacement.len())?;
                 result.extend_from_slice(&replacement);
             }
-            None => return Err(complain(format!("invalid replacement value (a {})", type_name(other)))),
+            None => return Err(error(format!("invalid replacement value (a {})", type_name(other)))),
         },
     }
     Ok(())
@@ -237,7 +237,7 @@ fn fill(
             Some(b'%') => Found::Text(b"%"),
             Some(b'0') => matcher.whole(start, end),
             Some(digit @ b'1'..=b'9') => matcher.capture(usize::from(digit - b'1'), start, end)?,
-            _ => return Err(complain("invalid use of '%' in replacement string")),
+            _ => return Err(error("invalid use of '%' in replacement string")),
         };
         match found {
             Found::Text(text) => {

@@ -2,7 +2,7 @@
 
 use mlua::{MultiValue, Result, Value};
 
-use super::call::{Call, Native, complain, truncated};
+use super::call::{Call, Native, error, truncated};
 use crate::object::{self, type_name};
 
 pub(super) const FUNCTIONS: &[(&str, Native)] = &[
@@ -132,7 +132,7 @@ fn calculate(
     let operands = [call.any(1), call.any(2)];
     for operand in &operands {
         if call.as_number(operand)?.is_none() {
-            return Err(complain(format!("attempt to perform arithmetic on a {} value", type_name(operand))));
+            return Err(error(format!("attempt to perform arithmetic on a {} value", type_name(operand))));
         }
     }
     if let (Value::Integer(one), Value::Integer(other)) = (call.number(1)?, call.number(2)?)

@@ -7,7 +7,7 @@ use std::{cmp::Ordering, rc::Rc};
 
 use mlua::{Lua, MultiValue, Result, Table, Value};
 
-use super::call::{Call, complain};
+use super::call::{Call, error};
 use crate::shared::{Shared, Walk};
 
 /// Adds `next`, `pairs` and `ipairs`.
@@ -79,7 +79,7 @@ impl Walk {
             Ok(())
         })?;
         if addresses > 1 {
-            return Err(complain(
+            return Err(error(
                 "cannot iterate over a table with several table or function keys: their order is undefined",
             ));
         }
@@ -120,7 +120,7 @@ impl Walk {
                 Ordering::Equal => return Ok(self.list + middle + 1),
             }
         }
-        Err(complain("invalid key to 'next'"))
+        Err(error("invalid key to 'next'"))
     }
 }
 

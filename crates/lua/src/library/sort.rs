@@ -7,7 +7,7 @@
 use mlua::{Function, MultiValue, Result, Value};
 
 use super::{
-    call::{Call, complain},
+    call::{Call, error},
     number,
 };
 use crate::object::type_name;
@@ -83,7 +83,7 @@ impl Sorter<'_, '_> {
                 let verdict = self.call.invoke(&operator, pair(one, other))?;
                 Ok(verdict.front().is_some_and(truthy))
             }
-            _ => Err(complain(match (type_name(one), type_name(other)) {
+            _ => Err(error(match (type_name(one), type_name(other)) {
                 (one, other) if one == other => format!("attempt to compare two {one} values"),
                 (one, other) => format!("attempt to compare {one} with {other}"),
             })),

@@ -3,7 +3,7 @@
 use mlua::{MultiValue, Result, Table, Value};
 
 use super::{
-    call::{Call, Native, complain},
+    call::{Call, Native, error},
     sort,
 };
 use crate::object::type_name;
@@ -46,7 +46,7 @@ fn concat(call: &mut Call<'_>) -> Result<MultiValue> {
         let value: Value = table.raw_get(index)?;
         let Some(text) = call.as_text(&value)? else {
             let kind = type_name(&value);
-            return Err(complain(format!("invalid value (a {kind}) at index {index} in table for 'concat'")));
+            return Err(error(format!("invalid value (a {kind}) at index {index} in table for 'concat'")));
         };
         let text = text.as_bytes();
         call.meter().need(call.lua, joined.len() + separator.len() + text.len())?;
@@ -77,7 +77,7 @@ fn maxn(call: &mut Call<'_>) -> Result<MultiValue> {
 
 fn insert(call: &mut Call<'_>) -> Result<MultiValue> {
     let table = call.table(1)?;
-    let end = length(&table).checked_add(1).ok_or_else(|| complain("the table is full"))?;
+    let end = length(&table).checked_add(1).ok_or_else(|| error("the table is full"))?;
     match call.count() {
         2 => table.raw_set(end, call.any(2))?,
         3 => {
@@ -88,7 +88,7 @@ fn insert(call: &mut Call<'_>) -> Result<MultiValue> {
             pay_for_range(call, position, end)?;
             table.raw_insert(position, call.any(3))?;
         }
-        _ => return Err(complain("wrong number of arguments to 'insert'")),
+        _ => return Err(error("wrong number of arguments to 'insert'")),
     }
     Ok(MultiValue::new())
 }
@@ -150,7 +150,7 @@ fn unpack(call: &mut Call<'_>) -> Result<MultiValue> {
     let table = call.table(1)?;
     let (first, last) = (call.integer_or(2, 1)?, call.integer_or(3, length(&table))?);
     if i128::from(last) - i128::from(first) >= i128::from(MAX_RESULTS) {
-        return Err(complain("too many results to unpack"));
+        return Err(error("too many results to unpack"));
     }
     pay_for_range(call, first, last)?;
     (first..=last).map(|index| table.raw_get(index)).collect()

@@ -4,7 +4,7 @@ use mlua::{LuaString, MultiValue, Result, Value};
 
 use super::{
     base,
-    call::{Call, Native, complain},
+    call::{Call, Native, error},
     number,
 };
 use crate::failure::Resource;
@@ -49,7 +49,7 @@ fn byte(call: &mut Call<'_>) -> Result<MultiValue> {
     let first = call.integer_or(2, 1)?;
     let part = range(text.len(), first, call.integer_or(3, first)?);
     if part.len() > MAX_RESULTS {
-        return Err(complain("string slice too long"));
+        return Err(error("string slice too long"));
     }
     call.meter().charge(part.len())?;
     Ok(text[part].iter().map(|byte| Value::Integer(i64::from(*byte))).collect())
@@ -120,7 +120,7 @@ fn format(call: &mut Call<'_>) -> Result<MultiValue> {
             b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => call.number(index)?,
             b'q' => argument,
             other => {
-                return Err(complain(format!("invalid conversion '%{}' to 'format'", char::from(other))));
+                return Err(error(format!("invalid conversion '%{}' to 'format'", char::from(other))));
             }
         });
     }

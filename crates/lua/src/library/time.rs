@@ -3,7 +3,7 @@
 use jiff::{Timestamp, Zoned, civil, fmt::strtime, tz::TimeZone};
 use mlua::{MultiValue, Result, Table, Value};
 
-use super::call::{Call, Native, complain, truncated};
+use super::call::{Call, Native, error, truncated};
 
 pub(super) const FUNCTIONS: &[(&str, Native)] = &[("date", date), ("time", time)];
 
@@ -23,7 +23,7 @@ fn time(call: &mut Call<'_>) -> Result<MultiValue> {
     let (year, month, day) = (field("year", None)?, field("month", None)?, field("day", None)?);
     let (hour, minute, second) = (field("hour", Some(12))?, field("min", Some(0))?, field("sec", Some(0))?);
     let seconds = seconds(year, month, day, hour, minute, second);
-    let seconds = seconds.ok_or_else(|| complain("time result cannot be represented"))?;
+    let seconds = seconds.ok_or_else(|| error("time result cannot be represented"))?;
     call.one(seconds)
 }
 
@@ -32,8 +32,8 @@ fn field(call: &Call<'_>, table: &Table, name: &str, default: Option<i64>) -> Re
     match (call.as_number(&value)?, default) {
         (Some(number), _) => Ok(truncated(&number)),
         (None, Some(default)) if value.is_nil() => Ok(default),
-        (None, _) if value.is_nil() => Err(complain(format!("field '{name}' missing in date table"))),
-        (None, _) => Err(complain(format!("field '{name}' is not an integer"))),
+        (None, _) if value.is_nil() => Err(error(format!("field '{name}' missing in date table"))),
+        (None, _) => Err(error(format!("field '{name}' is not an integer"))),
     }
 }
 
@@ -58,7 +58,7 @@ fn date(call: &mut Call<'_>) -> Result<MultiValue> {
     let at = match call.any(2) {
         Value::Nil => call.shared.now,
         _ => Timestamp::from_second(call.integer(2)?)
-            .map_err(|_| complain("date result cannot be represented in this installation"))?,
+            .map_err(|_| error("date result cannot be represented in this installation"))?,
     };
     let at = at.to_zoned(TimeZone::UTC);
     if template.starts_with(b"*t") {
@@ -97,7 +97,7 @@ fn written(at: &Zoned, template: &[u8]) -> Result<Vec<u8>> {
         let conversion = bytes.next();
         let unknown = || {
             let letter = conversion.map(char::from).map(String::from).unwrap_or_default();
-            complain(format!("invalid conversion specifier '%{letter}'"))
+            error(format!("invalid conversion specifier '%{letter}'"))
         };
         let composed = COMPOSED.into_iter().find(|(letter, _)| Some(*letter) == conversion);
         match (conversion, composed) {
@@ -114,5 +114,5 @@ fn written(at: &Zoned, template: &[u8]) -> Result<Vec<u8>> {
 
 fn converted(at: &Zoned, template: &str) -> Result<Vec<u8>> {
     let text = strtime::format(template, at);
-    text.map(String::into_bytes).map_err(|_| complain(format!("cannot format the time as '{template}'")))
+    text.map(String::into_bytes).map_err(|_| error(format!("cannot format the time as '{template}'")))
 }

@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 
-use super::{eval, say};
+use super::{eval, output};
 
 #[rstest]
 #[case::assert("pcall(assert, false, 'no')", "false no")]
@@ -107,7 +107,7 @@ fn string(#[case] expression: &str, #[case] expected: &str) {
 #[case::unpack("return unpack({1, 2, 3}, 2)", "2 3")]
 #[case::table_unpack("return table.unpack({1, 2, 3})", "1 2 3")]
 fn table(#[case] chunk: &str, #[case] expected: &str) {
-    assert_eq!(say(chunk), expected);
+    assert_eq!(output(chunk), expected);
 }
 
 #[rstest]
@@ -191,5 +191,5 @@ fn absent_globals(
     "1 3"
 )]
 fn goto_continue(#[case] chunk: &str, #[case] expected: &str) {
-    assert_eq!(say(chunk), expected);
+    assert_eq!(output(chunk), expected);
 }

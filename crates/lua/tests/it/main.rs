@@ -10,9 +10,9 @@ mod argo;
 mod bombs;
 mod library;
 mod limits;
-mod mistakes;
 mod patterns;
 mod same;
+mod script_errors;
 
 use bellwether_lua::{Budget, Failure, Outcome, Script};
 use bellwether_model::Value;
@@ -51,19 +51,19 @@ fn value(json: &serde_json::Value) -> Value<'_> {
 
 /// The value of an expression, as `tostring` prints it.
 fn eval(expression: &str) -> String {
-    say(&format!("return {expression}"))
+    output(&format!("return {expression}"))
 }
 
 /// The results of a chunk, as `tostring` prints them, or its error.
-fn say(chunk: &str) -> String {
+fn output(chunk: &str) -> String {
     let source = format!(
-        "local function said(...)
+        "local function join(...)
            local words = {{}}
            for i = 1, select('#', ...) do words[i] = tostring((select(i, ...))) end
            return {{ message = table.concat(words, ' ') }}
          end
          local function chunk() {chunk} end
-         return said(chunk())"
+         return join(chunk())"
     );
     match run_on(&source, &Value::Null) {
         Ok(outcome) => outcome.message,

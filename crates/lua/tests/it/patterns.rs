@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::now;
 
 /// Prints the results of all functions with patterns.
-const SAY: &str = "
-  local function said(ok, ...)
+const SCRIPT: &str = "
+  local function join(ok, ...)
     local words = { tostring(ok) }
     for i = 1, select('#', ...) do words[i + 1] = type((select(i, ...))) .. ' ' .. tostring((select(i, ...))) end
     return table.concat(words, '|')
@@ -20,10 +20,10 @@ const SAY: &str = "
     return table.concat(found, ';')
   end
   local t, p, r = text, pattern, replacement
-  return said(pcall(string.find, t, p)) .. '\\n' .. said(pcall(string.match, t, p, 2)) .. '\\n'
-    .. said(pcall(all, t, p)) .. '\\n' .. said(pcall(string.gsub, t, p, r)) .. '\\n'
-    .. said(pcall(string.gsub, t, p, function(a) return a ~= 'a' and '<' .. a .. '>' end, 3)) .. '\\n'
-    .. said(pcall(string.find, t, p, -3, true))
+  return join(pcall(string.find, t, p)) .. '\\n' .. join(pcall(string.match, t, p, 2)) .. '\\n'
+    .. join(pcall(all, t, p)) .. '\\n' .. join(pcall(string.gsub, t, p, r)) .. '\\n'
+    .. join(pcall(string.gsub, t, p, function(a) return a ~= 'a' and '<' .. a .. '>' end, 3)) .. '\\n'
+    .. join(pcall(string.find, t, p, -3, true))
 ";
 
 fn ours(text: &str, pattern: &str, replacement: &str) -> Result<String, Failure> {
@@ -35,7 +35,7 @@ fn ours(text: &str, pattern: &str, replacement: &str) -> Result<String, Failure>
     );
     let source = format!(
         "local text, pattern, replacement = obj.text, obj.pattern, obj.replacement
-         local function chunk() {SAY} end return {{ message = chunk() }}"
+         local function chunk() {SCRIPT} end return {{ message = chunk() }}"
     );
     let script = Script::compile(&source).expect("valid Lua");
     script.run(&object, now(), Budget::default()).map(|outcome| outcome.message)
@@ -47,8 +47,9 @@ fn lua(text: &str, pattern: &str, replacement: &str) -> String {
     globals.set("text", text).expect("enough memory");
     globals.set("pattern", pattern).expect("enough memory");
     globals.set("replacement", replacement).expect("enough memory");
-    let said: MultiValue = lua.load(format!("\n{SAY}")).set_name("=script").eval().expect("the script runs");
-    said[0].as_string().expect("a string").to_string_lossy()
+    let output: MultiValue =
+        lua.load(format!("\n{SCRIPT}")).set_name("=script").eval().expect("the script runs");
+    output[0].as_string().expect("a string").to_string_lossy()
 }
 
 fn piece() -> impl Strategy<Value = String> {
@@ -90,7 +91,7 @@ proptest! {
         replacement in prop_oneof![Just("<%0>"), Just("%1"), Just("%2-%1"), Just("x"), Just("%%"), Just("%"), Just("%y")],
     ) {
         match ours(&text, &pattern, replacement) {
-            Ok(said) => prop_assert_eq!(said, lua(&text, &pattern, replacement), "{:?} in {:?}", pattern, text),
+            Ok(output) => prop_assert_eq!(output, lua(&text, &pattern, replacement), "{:?} in {:?}", pattern, text),
             // Lua has no limit.
             Err(failure) => prop_assert!(matches!(failure, Failure::TooExpensive { .. }), "{}", failure),
         }
@@ -99,7 +100,7 @@ proptest! {
     #[test]
     fn any_text_is_a_pattern(text in ".{0,20}", pattern in ".{0,20}", replacement in ".{0,5}") {
         match ours(&text, &pattern, &replacement) {
-            Ok(said) => prop_assert_eq!(said, lua(&text, &pattern, &replacement)),
+            Ok(output) => prop_assert_eq!(output, lua(&text, &pattern, &replacement)),
             Err(failure) => prop_assert!(matches!(failure, Failure::TooExpensive { .. }), "{}", failure),
         }
     }

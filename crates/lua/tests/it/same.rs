@@ -5,7 +5,7 @@ use bellwether_model::Value;
 use proptest::prelude::*;
 use rstest::rstest;
 
-use super::{now, run_json, say};
+use super::{now, output, run_json};
 
 #[rstest]
 #[case::lists_first_then_the_rest_sorted(
@@ -42,7 +42,7 @@ use super::{now, run_json, say};
 )]
 fn order(#[case] chunk: &str, #[case] expected: &str) {
     for _ in 0..20 {
-        assert_eq!(say(chunk), expected);
+        assert_eq!(output(chunk), expected);
     }
 }
 

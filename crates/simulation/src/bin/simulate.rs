@@ -11,7 +11,7 @@ use bellwether_engine::planted::Bug;
 use bellwether_simulation::{
     Plan,
     history::{DIRECTORY, History, stored},
-    search::{Limits, hunt, run_plan},
+    search::{Limits, run_plan, search},
     shrink, story,
 };
 use clap::Parser;
@@ -116,7 +116,7 @@ fn explore(arguments: &Arguments) -> bool {
         threads: arguments.threads(),
         bug: None,
     };
-    let result = hunt(limits);
+    let result = search(limits);
     let seconds = begun.elapsed().as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = result.runs as f64 / seconds;
@@ -140,7 +140,7 @@ fn find_planted(runs: u64, arguments: &Arguments) -> bool {
     let mut all = true;
     say(&format!("{:<24} {:>6}  violation", "planted bug", "runs"));
     for bug in Bug::ALL {
-        let result = hunt(Limits { first, runs, until: None, threads, bug: Some(bug) });
+        let result = search(Limits { first, runs, until: None, threads, bug: Some(bug) });
         let violation =
             result.wrong.as_ref().map(|(_, violation)| violation.lines().next().unwrap_or_default());
         say(&format!("{:<24} {:>6}  {}", format!("{bug:?}"), result.runs, violation.unwrap_or("not found")));

@@ -51,7 +51,9 @@ impl World<'_> {
         let cluster = &mut self.clusters[site];
         match fault {
             Fault::Crash { process, point: Point::Now, down } => self.crash(process, down),
-            Fault::Crash { process, point, down } => self.processes[process].doom = Some((point, down)),
+            Fault::Crash { process, point, down } => {
+                self.processes[process].planned_crash = Some((point, down));
+            }
             Fault::Freeze { process, lasts } => {
                 let until = until(lasts).max(self.processes[process].frozen_until);
                 self.processes[process].frozen_until = until;
@@ -65,23 +67,23 @@ impl World<'_> {
             Fault::Silence { kind } => self.silence(site, &objects::kind(&kind)),
             // Not extended: reflectors accept a stale API server after a minute, as if the cluster was
             // restored from a backup.
-            Fault::Lag { .. } if cluster.trouble.lag > now => {}
+            Fault::Lag { .. } if cluster.faults.lag > now => {}
             Fault::Lag { lasts } => {
-                cluster.trouble.lag = until(lasts);
+                cluster.faults.lag = until(lasts);
                 self.schedule(until(lasts), ScheduledEvent::CatchUp);
             }
-            Fault::Late { by, lasts } => cluster.trouble.late = (by, until(lasts)),
+            Fault::Late { by, lasts } => cluster.faults.late = (by, until(lasts)),
             Fault::Compact => cluster.store.compacted = cluster.store.revision,
             Fault::Outage { lasts } => {
-                cluster.trouble.outage = until(lasts);
+                cluster.faults.outage = until(lasts);
                 self.cut(site, None, true);
             }
-            Fault::Errors { code, lasts } => cluster.trouble.errors = (code, until(lasts)),
-            Fault::LoseRequests { lasts } => cluster.trouble.lost_requests = until(lasts),
-            Fault::LoseAnswers { lasts } => cluster.trouble.lost_answers = until(lasts),
+            Fault::Errors { code, lasts } => cluster.faults.errors = (code, until(lasts)),
+            Fault::LoseRequests { lasts } => cluster.faults.lost_requests = until(lasts),
+            Fault::LoseAnswers { lasts } => cluster.faults.lost_answers = until(lasts),
             Fault::Forbid { kind, lasts } => {
                 let (kind, until) = (objects::kind(&kind), until(lasts));
-                cluster.trouble.forbidden.insert(kind.clone(), until);
+                cluster.faults.forbidden.insert(kind.clone(), until);
                 // API servers authorize a watch only when it begins.
                 self.cut(site, Some(&kind), false);
             }
@@ -92,12 +94,12 @@ impl World<'_> {
                         served.versions.rotate_left(1);
                         served.version = (*served.versions[0]).into();
                     }
-                    cluster.trouble.unserved.insert(kind, (until, served));
+                    cluster.faults.unserved.insert(kind, (until, served));
                     self.kinds_changed(site);
                     self.schedule(until, ScheduledEvent::CatchUp);
                 }
             }
-            Fault::Refuse { lasts } => cluster.trouble.refused = until(lasts),
+            Fault::Refuse { lasts } => cluster.faults.refused = until(lasts),
         }
     }
 
@@ -106,13 +108,13 @@ impl World<'_> {
         self.tell(|| "all faults are over".to_owned());
         self.calm = Some(self.now);
         for site in Site::ALL {
-            for (kind, (_, served)) in mem::take(&mut self.clusters[site].trouble).unserved {
+            for (kind, (_, served)) in mem::take(&mut self.clusters[site].faults).unserved {
                 self.clusters[site].store.kinds.insert(kind, served);
                 self.kinds_changed(site);
             }
         }
         for process in 0..self.processes.len() {
-            self.processes[process].doom = None;
+            self.processes[process].planned_crash = None;
             self.processes[process].frozen_until = 0;
         }
         if self.plan.sweep {
@@ -154,11 +156,11 @@ impl World<'_> {
 
     /// Crashes a controller if its plan says so for this point. Returns whether it did.
     pub(super) fn ends_at(&mut self, process: usize, point: Point) -> bool {
-        let doom = self.processes[process].doom.take_if(|(other, _)| *other == point);
-        if let Some((_, down)) = doom {
+        let planned_crash = self.processes[process].planned_crash.take_if(|(other, _)| *other == point);
+        if let Some((_, down)) = planned_crash {
             self.crash(process, down);
         }
-        doom.is_some()
+        planned_crash.is_some()
     }
 }
 

@@ -19,14 +19,14 @@ pub(super) struct ClusterState {
     pub(super) store: Store,
     /// Each cluster has two API servers, and one may be stale: the revision that it knows.
     pub(super) behind: u64,
-    pub(super) trouble: ActiveFaults,
+    pub(super) faults: ActiveFaults,
     /// The revisions that both API servers have sent to watches: the current one first.
     pub(super) passed_on: (u64, u64),
 }
 
 impl Default for ClusterState {
     fn default() -> Self {
-        Self { store: store::empty(), behind: 1, trouble: ActiveFaults::default(), passed_on: (1, 1) }
+        Self { store: store::empty(), behind: 1, faults: ActiveFaults::default(), passed_on: (1, 1) }
     }
 }
 

@@ -84,7 +84,7 @@ impl World<'_> {
 
     fn is_lost(&mut self) -> bool {
         let is_lossy =
-            self.clusters.hub.trouble.lost_requests.max(self.clusters.hub.trouble.lost_answers) > self.now;
-        self.clusters.hub.trouble.outage > self.now || is_lossy && self.rng.random_bool(0.3)
+            self.clusters.hub.faults.lost_requests.max(self.clusters.hub.faults.lost_answers) > self.now;
+        self.clusters.hub.faults.outage > self.now || is_lossy && self.rng.random_bool(0.3)
     }
 }

@@ -65,12 +65,12 @@ impl Input {
         match self {
             Self::Page(Ok((_, version))) => format!("list at resourceVersion {version}"),
             Self::Opened(Ok(_)) => "watch opened".to_owned(),
-            Self::Page(Err(trouble)) | Self::Opened(Err(trouble)) => trouble.to_string(),
+            Self::Page(Err(error)) | Self::Opened(Err(error)) => error.to_string(),
             Self::Line(_, object, what) => format!("{what} {} {}", object.name, object.version()),
             Self::Bookmark(_, version) => format!("bookmark {version}"),
             Self::Failed(_, code) => format!("error {code}"),
-            Self::Closed(_, trouble) | Self::TimedOut(_, trouble) => {
-                trouble.as_ref().map_or("watch closed".to_owned(), ToString::to_string)
+            Self::Closed(_, error) | Self::TimedOut(_, error) => {
+                error.as_ref().map_or("watch closed".to_owned(), ToString::to_string)
             }
             Self::SleepEnded => "back-off over".to_owned(),
             Self::Rediscovered => "discovery done".to_owned(),
@@ -165,8 +165,8 @@ impl World<'_> {
         }
         let (site, kind) = (feed.site, feed.reflector.kind().clone());
         let input = match (self.read_error(site, &kind), request) {
-            (Some(trouble), ReadRequest::List { .. }) => Input::Page(Err(trouble)),
-            (Some(trouble), ReadRequest::Watch { .. }) => Input::Opened(Err(trouble)),
+            (Some(error), ReadRequest::List { .. }) => Input::Page(Err(error)),
+            (Some(error), ReadRequest::Watch { .. }) => Input::Opened(Err(error)),
             (None, ReadRequest::List { rest }) => Input::Page(self.list(site, &kind, rest.as_deref())),
             (None, ReadRequest::Watch { since }) => self.open(origin, (site, kind.clone()), since),
         };
@@ -178,20 +178,20 @@ impl World<'_> {
 
     /// The error response that faults cause, if any.
     fn read_error(&mut self, site: Site, kind: &GroupKind) -> Option<ReadError> {
-        let ClusterState { trouble, store, .. } = &self.clusters[site];
-        if trouble.outage > self.now {
+        let ClusterState { faults, store, .. } = &self.clusters[site];
+        if faults.outage > self.now {
             return Some(ReadError::unavailable("connection refused"));
         }
-        if trouble.lost_requests > self.now && self.rng.random_bool(0.3) {
+        if faults.lost_requests > self.now && self.rng.random_bool(0.3) {
             return Some(ReadError::unavailable("no answer"));
         }
-        let (code, until) = trouble.errors;
+        let (code, until) = faults.errors;
         if until > self.now && self.rng.random_bool(0.6) {
             let wait = (code == 429).then_some(Duration::from_secs(1));
             let error = ApiError::new(StatusCode::from_u16(code).unwrap_or_default(), "", "not now");
             return Some(ApiError { retry_after: wait, ..error }.into());
         }
-        if trouble.forbidden.get(kind).is_some_and(|until| *until > self.now) {
+        if faults.forbidden.get(kind).is_some_and(|until| *until > self.now) {
             return Some(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", "no").into());
         }
         let absent = "the server could not find the requested resource";
@@ -295,13 +295,13 @@ impl World<'_> {
                 None
             }
             Input::Opened(Ok(connection)) => Some((Some(connection), true, None)),
-            Input::Opened(Err(trouble)) => Some((None, false, Some(trouble))),
+            Input::Opened(Err(error)) => Some((None, false, Some(error))),
             Input::Line(connection, object, what) => {
                 let mut line = format!(r#"{{"type":"{what}","object":"#).into_bytes();
                 line.extend_from_slice(object.text());
                 line.push(b'}');
                 known = Some(object.version());
-                feed.reflector.line(&line, now).err().map(|trouble| (Some(connection), false, Some(trouble)))
+                feed.reflector.line(&line, now).err().map(|error| (Some(connection), false, Some(error)))
             }
             Input::Bookmark(connection, version) => {
                 if let Some(open) = self.connections.get_mut(&connection) {
@@ -310,16 +310,16 @@ impl World<'_> {
                 let line = format!(
                     r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{version}"}}}}}}"#
                 );
-                let told = feed.reflector.line(line.as_bytes(), now);
-                told.err().map(|trouble| (Some(connection), false, Some(trouble)))
+                let received = feed.reflector.line(line.as_bytes(), now);
+                received.err().map(|error| (Some(connection), false, Some(error)))
             }
             Input::Failed(connection, code) => {
                 let line = format!(r#"{{"type":"ERROR","object":{{"kind":"Status","code":{code}}}}}"#);
-                let told = feed.reflector.line(line.as_bytes(), now);
-                told.err().map(|trouble| (Some(connection), false, Some(trouble)))
+                let received = feed.reflector.line(line.as_bytes(), now);
+                received.err().map(|error| (Some(connection), false, Some(error)))
             }
-            Input::Closed(connection, trouble) | Input::TimedOut(connection, trouble) => {
-                Some((Some(connection), false, trouble))
+            Input::Closed(connection, error) | Input::TimedOut(connection, error) => {
+                Some((Some(connection), false, error))
             }
             Input::SleepEnded => {
                 feed.busy = false;
@@ -337,12 +337,12 @@ impl World<'_> {
                 None
             }
         };
-        if let Some((connection, lasted, trouble)) = ended {
+        if let Some((connection, lasted, error)) = ended {
             let closed = connection.and_then(|connection| self.connections.remove(&connection));
             let lasted = lasted || closed.is_some_and(|closed| self.now - closed.begun >= STABLE_AFTER);
             if let Some(feed) = self.processes[process].feeds.get_mut(&id) {
                 feed.busy = false;
-                feed.reflector.ended(ListWatchEnd { lasted, error: trouble }, now);
+                feed.reflector.ended(ListWatchEnd { lasted, error }, now);
             }
         }
         self.queue_events(process, id, known);
@@ -394,8 +394,8 @@ impl World<'_> {
         let Some(connection) = self.connections.get_mut(&number).filter(|it| it.open && !it.silent) else {
             return;
         };
-        let ClusterState { store, behind, trouble, .. } = &self.clusters[connection.site];
-        let delay = delay + if trouble.late.1 > self.now { trouble.late.0 } else { 0 };
+        let ClusterState { store, behind, faults, .. } = &self.clusters[connection.site];
+        let delay = delay + if faults.late.1 > self.now { faults.late.0 } else { 0 };
         let known = if connection.behind { *behind } else { store.revision };
         let first = store.log.partition_point(|entry| entry.revision <= connection.sent);
         let is_new = connection.last == self.now && connection.sent < store.compacted;
@@ -440,8 +440,8 @@ impl World<'_> {
             ends.push((connection.last, connection.origin, *number));
         }
         for (at, origin, number) in ends {
-            let trouble = torn.then(|| ReadError::unavailable("a watch ended within a line"));
-            self.schedule(at, ScheduledEvent::Deliver(origin, Input::Closed(number, trouble)));
+            let error = torn.then(|| ReadError::unavailable("a watch ended within a line"));
+            self.schedule(at, ScheduledEvent::Deliver(origin, Input::Closed(number, error)));
         }
     }
 
@@ -456,8 +456,8 @@ impl World<'_> {
             ends.push((end, connection.origin, *number));
         }
         for (end, origin, number) in ends {
-            let trouble = ReadError::unavailable("the connection has fallen silent");
-            self.schedule(end, ScheduledEvent::Deliver(origin, Input::TimedOut(number, Some(trouble))));
+            let error = ReadError::unavailable("the connection has fallen silent");
+            self.schedule(end, ScheduledEvent::Deliver(origin, Input::TimedOut(number, Some(error))));
         }
     }
 
@@ -472,7 +472,7 @@ impl World<'_> {
 
     /// Discovery of a cluster completes in a controller.
     pub(super) fn learn_kinds(&mut self, process: usize, site: Site) {
-        let outage = self.clusters[site].trouble.outage;
+        let outage = self.clusters[site].faults.outage;
         if outage > self.now {
             let epoch = self.processes[process].epoch;
             let at = outage + self.rng.random_range(0..500);

@@ -11,7 +11,7 @@ use crate::{
     violation::Violation,
 };
 
-use super::{Tally, World};
+use super::{RunStats, World};
 
 /// Milliseconds after the last fault within which the state must be correct.
 const SETTLE_TIMEOUT: Moment = 25 * 60 * 1000;
@@ -32,7 +32,7 @@ const MAX_WRITES_PER_CAUSE: u64 = 10;
 impl World<'_> {
     /// Processes events until the state is correct after the last fault and stays so. Then all controllers
     /// may restart once, and must find nothing to write.
-    pub(crate) fn run(&mut self) -> Result<Tally, Violation> {
+    pub(crate) fn run(&mut self) -> Result<RunStats, Violation> {
         // The last check of the state: number of changes, and time.
         let mut checked: Option<(u64, Moment)> = None;
         // Until when a correct state must stay as it is.

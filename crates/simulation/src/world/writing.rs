@@ -159,7 +159,7 @@ impl World<'_> {
     }
 
     fn send(&mut self, write: Box<InFlightWrite>) {
-        let is_lost = self.clusters.hub.trouble.lost_requests > self.now && self.rng.random_bool(0.5);
+        let is_lost = self.clusters.hub.faults.lost_requests > self.now && self.rng.random_bool(0.5);
         let at = self.now + self.latency();
         if is_lost {
             let deadline = write.deadline;
@@ -219,8 +219,8 @@ impl World<'_> {
             }
             response
         };
-        let is_lost = self.clusters.hub.trouble.outage > self.now
-            || self.clusters.hub.trouble.lost_answers > self.now && self.rng.random_bool(0.5);
+        let is_lost = self.clusters.hub.faults.outage > self.now
+            || self.clusters.hub.faults.lost_answers > self.now && self.rng.random_bool(0.5);
         let at = self.now + self.latency();
         if is_lost || at > write.deadline {
             let deadline = write.deadline;
@@ -234,10 +234,10 @@ impl World<'_> {
     /// The error response that faults cause, if any.
     fn error_response(&mut self) -> Option<ApiResponse> {
         let status = |code, reason| ApiResponse::status(code, reason, "not now");
-        if self.clusters.hub.trouble.outage > self.now {
+        if self.clusters.hub.faults.outage > self.now {
             return Some(status(StatusCode::BAD_GATEWAY, ""));
         }
-        let (code, until) = self.clusters.hub.trouble.errors;
+        let (code, until) = self.clusters.hub.faults.errors;
         if until > self.now && self.rng.random_bool(0.6) {
             let mut response = status(StatusCode::from_u16(code).unwrap_or_default(), "");
             if code == 429 {
@@ -245,7 +245,7 @@ impl World<'_> {
             }
             return Some(response);
         }
-        (self.clusters.hub.trouble.refused > self.now)
+        (self.clusters.hub.faults.refused > self.now)
             .then(|| status(StatusCode::UNPROCESSABLE_ENTITY, "Invalid"))
     }
 

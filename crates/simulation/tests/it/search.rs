@@ -3,12 +3,12 @@
 use bellwether_engine::planted::Bug;
 use bellwether_simulation::{
     Plan, run,
-    search::{Limits, SearchResult, hunt},
+    search::{Limits, SearchResult, search},
     shrink, story,
 };
 
 fn runs(first: u64, runs: u64, bug: Option<Bug>) -> SearchResult {
-    hunt(Limits { first, runs, until: None, threads: 2, bug })
+    search(Limits { first, runs, until: None, threads: 2, bug })
 }
 
 #[test]

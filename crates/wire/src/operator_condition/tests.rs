@@ -120,13 +120,17 @@ fn target() -> OperatorCondition {
     OperatorCondition { namespace: "operators".to_owned(), name: "shop.v1.2.0".to_owned() }
 }
 
-fn answer(upkeep: &mut Upkeep, code: u16, body: &Value) -> Option<Result<UpkeepOutcome, ReadError>> {
+fn answer(
+    upkeep: &mut UpgradeableUpdate,
+    code: u16,
+    body: &Value,
+) -> Option<Result<UpgradeableUpdateOutcome, ReadError>> {
     let (parts, ()) = Response::builder().status(code).body(()).unwrap().into_parts();
     upkeep.answered(&parts, body.to_string().as_bytes(), now())
 }
 
 /// The request line and the body.
-fn request(upkeep: &Upkeep) -> (String, Value) {
+fn request(upkeep: &UpgradeableUpdate) -> (String, Value) {
     let request = upkeep.request().unwrap();
     let body = serde_json::from_slice(request.body()).unwrap_or_default();
     (format!("{} {}", request.method(), request.uri()), body)
@@ -141,7 +145,7 @@ const GET: &str = "GET /apis/operators.coreos.com/v2/namespaces/operators/operat
 
 #[test]
 fn a_read_precedes_the_write() {
-    let mut upkeep = Upkeep::new(target(), not_upgradeable());
+    let mut upkeep = UpgradeableUpdate::new(target(), not_upgradeable());
     assert_eq!(request(&upkeep), (GET.to_owned(), Value::Null));
     assert_eq!(answer(&mut upkeep, 200, &response("7", &json!([theirs()]))), None);
     let (line, body) = request(&upkeep);
@@ -149,20 +153,20 @@ fn a_read_precedes_the_write() {
     let conditions = json!([theirs(), stored_false("2026-11-14T10:00:00Z")]);
     // Other fields of the spec are not written, and the resourceVersion guards against lost updates.
     assert_eq!(body, json!({"metadata": {"resourceVersion": "7"}, "spec": {"conditions": conditions}}));
-    assert_eq!(answer(&mut upkeep, 200, &json!({})), Some(Ok(UpkeepOutcome::Written)));
+    assert_eq!(answer(&mut upkeep, 200, &json!({})), Some(Ok(UpgradeableUpdateOutcome::Written)));
 }
 
 #[test]
 fn an_unchanged_condition_is_not_written() {
-    let mut upkeep = Upkeep::new(target(), not_upgradeable());
+    let mut upkeep = UpgradeableUpdate::new(target(), not_upgradeable());
     let result = answer(&mut upkeep, 200, &response("7", &json!([stored_false(EARLIER)])));
-    assert_eq!(result, Some(Ok(UpkeepOutcome::Unchanged)));
+    assert_eq!(result, Some(Ok(UpgradeableUpdateOutcome::Unchanged)));
 }
 
 /// 409: the next attempt reads the newer object. The number of attempts is limited.
 #[test]
 fn after_a_conflict_it_is_read_again() {
-    let mut upkeep = Upkeep::new(target(), not_upgradeable());
+    let mut upkeep = UpgradeableUpdate::new(target(), not_upgradeable());
     let mut versions = Vec::new();
     let end = loop {
         assert_eq!(request(&upkeep).0, GET);
@@ -176,12 +180,12 @@ fn after_a_conflict_it_is_read_again() {
     assert_eq!(versions, ["0", "1", "2", "3", "4"]);
     assert_eq!(end, Err(ReadError::rejected("it has been modified")));
     // Another writer may have written the same.
-    let mut upkeep = Upkeep::new(target(), not_upgradeable());
+    let mut upkeep = UpgradeableUpdate::new(target(), not_upgradeable());
     assert_eq!(answer(&mut upkeep, 200, &response("7", &json!([]))), None);
     assert_eq!(answer(&mut upkeep, 409, &json!({})), None);
     assert_eq!(
         answer(&mut upkeep, 200, &response("8", &json!([stored_false(EARLIER)]))),
-        Some(Ok(UpkeepOutcome::Unchanged))
+        Some(Ok(UpgradeableUpdateOutcome::Unchanged))
     );
 }
 
@@ -191,7 +195,7 @@ fn after_a_conflict_it_is_read_again() {
 #[case::invalid(422, "in their words")]
 #[case::server_error(500, "in their words")]
 fn errors_name_the_way_out(#[case] code: u16, #[case] expected: &str, #[values(false, true)] late: bool) {
-    let mut upkeep = Upkeep::new(target(), not_upgradeable());
+    let mut upkeep = UpgradeableUpdate::new(target(), not_upgradeable());
     if late {
         assert_eq!(answer(&mut upkeep, 200, &response("7", &json!([]))), None);
     }
@@ -207,7 +211,7 @@ fn errors_name_the_way_out(#[case] code: u16, #[case] expected: &str, #[values(f
 #[case(json!({"metadata": {}}))]
 #[case(json!({"metadata": {"resourceVersion": "7"}, "spec": {"conditions": "all"}}))]
 fn a_malformed_operator_condition_is_left_alone(#[case] body: Value) {
-    let mut upkeep = Upkeep::new(target(), not_upgradeable());
+    let mut upkeep = UpgradeableUpdate::new(target(), not_upgradeable());
     let end = answer(&mut upkeep, 200, &body);
     assert_eq!(end, Some(Err(ReadError::rejected("the response is not an OperatorCondition"))));
 }
@@ -215,7 +219,7 @@ fn a_malformed_operator_condition_is_left_alone(#[case] body: Value) {
 #[test]
 fn a_spec_without_conditions_gets_them() {
     for spec in [json!({}), json!({"conditions": null})] {
-        let mut upkeep = Upkeep::new(target(), not_upgradeable());
+        let mut upkeep = UpgradeableUpdate::new(target(), not_upgradeable());
         let body = json!({"metadata": {"resourceVersion": "7"}, "spec": spec});
         assert_eq!(answer(&mut upkeep, 200, &body), None);
         assert_eq!(request(&upkeep).1["spec"]["conditions"], json!([stored_false("2026-11-14T10:00:00Z")]));

@@ -21,7 +21,7 @@ use tokio::{
     process::{Child, Command},
 };
 
-use super::{Story, looked_after, text};
+use super::{ControllerFixture, controlled_cluster, text};
 use crate::Run;
 
 /// A running `bellwether adopt`.
@@ -71,7 +71,7 @@ const INTERRUPTED: &str = "Interrupted: finishing the current change, then undoi
 
 /// Two objects without an Application, and a fault proxy in front of the API server.
 struct Shop {
-    story: Story,
+    fixture: ControllerFixture,
     proxy: FaultProxy,
     access: Access,
     before: [Value; 2],
@@ -94,27 +94,27 @@ const WORDS: &str = "shop configmap/settings svc/web";
 
 impl Shop {
     async fn open(of: &str) -> Result<Self> {
-        let cluster = looked_after().await?;
-        let story = Story::within(cluster, of).await?;
-        story.apply(SHOP).await?;
+        let cluster = controlled_cluster().await?;
+        let fixture = ControllerFixture::in_cluster(cluster, of).await?;
+        fixture.apply(SHOP).await?;
         let proxy = FaultProxy::before(cluster).await?;
         let access = cluster.admin().via(proxy.address());
         let before = [
-            labels_and_annotations(&story, OBJECTS[0]).await?,
-            labels_and_annotations(&story, OBJECTS[1]).await?,
+            labels_and_annotations(&fixture, OBJECTS[0]).await?,
+            labels_and_annotations(&fixture, OBJECTS[1]).await?,
         ];
-        Ok(Self { story, proxy, access, before })
+        Ok(Self { fixture, proxy, access, before })
     }
 
     fn requests(&self, verb: Verb, resource: &str) -> Requests {
-        Requests::of(verb, resource).namespace(&self.story.namespace)
+        Requests::of(verb, resource).namespace(&self.fixture.namespace)
     }
 
     /// Starts the command, and holds it after the last dry run.
     async fn begin(&self) -> Result<(Adopting, Injected)> {
         let creates = self.requests(Verb::Create, APPLICATIONS).times(1);
         let dry_run = self.proxy.inject(creates, Fault::HoldResponse);
-        let adopting = Adopting::begin(&self.access, &self.story.namespace, WORDS)?;
+        let adopting = Adopting::begin(&self.access, &self.fixture.namespace, WORDS)?;
         dry_run.done(1).await;
         Ok((adopting, dry_run))
     }
@@ -122,21 +122,21 @@ impl Shop {
     /// Checks that all changes are undone.
     async fn is_as_before(&self) -> Result<()> {
         for (object, before) in OBJECTS.iter().zip(&self.before) {
-            self.story.owners_are(object, &[]).await?;
-            ensure!(labels_and_annotations(&self.story, object).await? == *before, "{object} has changed");
+            self.fixture.owners_are(object, &[]).await?;
+            ensure!(labels_and_annotations(&self.fixture, object).await? == *before, "{object} has changed");
         }
         Ok(())
     }
 
     /// Checks that the changes are made, and that no other labels and annotations have changed.
     async fn is_adopted(&self) -> Result<()> {
-        self.story.ready_is("shop", "ComponentsReady").await?;
+        self.fixture.ready_is("shop", "ComponentsReady").await?;
         for (object, before) in OBJECTS.iter().zip(&self.before) {
-            self.story.owners_are(object, &["shop"]).await?;
+            self.fixture.owners_are(object, &["shop"]).await?;
             let mut expected = before.clone();
             expected["labels"]["app.kubernetes.io/part-of"] = json!("shop");
             expected["annotations"]["kubernetes.io/application"] = json!("shop");
-            let now = labels_and_annotations(&self.story, object).await?;
+            let now = labels_and_annotations(&self.fixture, object).await?;
             ensure!(now == expected, "{object} has {now}");
         }
         Ok(())
@@ -146,8 +146,8 @@ impl Shop {
 const APPLICATIONS: &str = "applications.bellwether.dev";
 
 /// Without the annotation of `kubectl apply`.
-async fn labels_and_annotations(story: &Story, object: &str) -> Result<Value> {
-    let mut object = story.get(object).await?;
+async fn labels_and_annotations(fixture: &ControllerFixture, object: &str) -> Result<Value> {
+    let mut object = fixture.get(object).await?;
     let mut annotations = object["metadata"]["annotations"].take();
     if let Some(annotations) = annotations.as_object_mut() {
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
@@ -162,11 +162,11 @@ fn answer(status: StatusCode) -> Fault {
 #[tokio::test]
 async fn existing_objects_become_owned_and_ready() -> Result<()> {
     let shop = Shop::open("adopt").await?;
-    let namespace = &shop.story.namespace;
+    let namespace = &shop.fixture.namespace;
     let dry_run = Adopting::begin(&shop.access, namespace, &format!("{WORDS} --dry-run"))?.end().await?;
     assert_eq!((dry_run.code, dry_run.stderr.as_str()), (Some(0), ""), "{dry_run}");
     shop.is_as_before().await?;
-    assert!(!shop.story.exists("application/shop").await?);
+    assert!(!shop.fixture.exists("application/shop").await?);
 
     let run = Adopting::begin(&shop.access, namespace, WORDS)?.end().await?;
     let end = format!(
@@ -185,7 +185,7 @@ async fn existing_objects_become_owned_and_ready() -> Result<()> {
     assert!(other.stderr.contains("Application \"shop\" already exists"), "{other}");
 
     // `adopt` restores a missing annotation.
-    shop.story.kubectl("annotate configmap/settings kubernetes.io/application-").await?;
+    shop.fixture.kubectl("annotate configmap/settings kubernetes.io/application-").await?;
     let mended = Adopting::begin(&shop.access, namespace, &format!("{WORDS} -o yaml"))?.end().await?;
     assert_eq!(mended.code, Some(0), "{mended}");
     assert!(
@@ -198,7 +198,7 @@ async fn existing_objects_become_owned_and_ready() -> Result<()> {
 #[tokio::test]
 async fn on_a_terminal_the_user_confirms() -> Result<()> {
     let shop = Shop::open("adopt-asked").await?;
-    let namespace = &shop.story.namespace;
+    let namespace = &shop.fixture.namespace;
     let ask = async |answer: &str, more: &str| {
         let (terminal, keyboard) = terminal()?;
         let mut keyboard = File::from(keyboard);
@@ -216,7 +216,7 @@ async fn on_a_terminal_the_user_confirms() -> Result<()> {
     let run = ask("n", " -y").await?;
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run}");
     shop.is_adopted().await?;
-    shop.story.kubectl("annotate service/web kubernetes.io/application-").await?;
+    shop.fixture.kubectl("annotate service/web kubernetes.io/application-").await?;
     let run = ask("y", "").await?;
     assert_eq!(run.code, Some(0), "{run}");
     shop.is_adopted().await
@@ -235,7 +235,7 @@ fn terminal() -> Result<(File, OwnedFd)> {
 #[tokio::test]
 async fn the_plan_has_further_members() -> Result<()> {
     let shop = Shop::open("adopt-others").await?;
-    let namespace = &shop.story.namespace;
+    let namespace = &shop.fixture.namespace;
     let more = "
 apiVersion: v1
 kind: ConfigMap
@@ -249,7 +249,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: of-another, labels: {app: shop}, annotations: {kubernetes.io/application: blog}}
 ";
-    shop.story.apply(more).await?;
+    shop.fixture.apply(more).await?;
     let words = format!("{WORDS} --selector app=shop --dry-run");
     let run = Adopting::begin(&shop.access, namespace, &words)?.end().await?;
     let (_, further) = run.stdout.split_once("deletes them.\n").context("a plan")?;
@@ -273,7 +273,7 @@ async fn if_the_second_change_fails_the_first_is_undone() -> Result<()> {
     assert!(run.stderr.ends_with("; 1 change undone\n"), "{run}");
     let patches = shop.requests(Verb::Patch, "configmaps");
     assert_eq!(shop.proxy.count(&patches), 3, "dry run, change and undo");
-    assert!(!shop.story.exists("application/shop").await?);
+    assert!(!shop.fixture.exists("application/shop").await?);
     shop.is_as_before().await
 }
 
@@ -282,7 +282,7 @@ async fn if_the_second_change_fails_the_first_is_undone() -> Result<()> {
 async fn if_the_application_exists_the_changes_are_undone() -> Result<()> {
     let shop = Shop::open("adopt-refused").await?;
     let (adopting, dry_run) = shop.begin().await?;
-    shop.story.apply(&super::application("shop", "other", "")).await?;
+    shop.fixture.apply(&super::application("shop", "other", "")).await?;
     dry_run.lift();
     let run = adopting.end().await?;
     assert_eq!(run.code, Some(1), "{run}");
@@ -290,7 +290,7 @@ async fn if_the_application_exists_the_changes_are_undone() -> Result<()> {
         run.stderr,
         "error: cannot create Application \"shop\": another client created an Application with this name; 2 changes undone\n"
     );
-    assert!(shop.story.exists("application/shop").await?, "that of the other client");
+    assert!(shop.fixture.exists("application/shop").await?, "that of the other client");
     shop.is_as_before().await
 }
 
@@ -304,7 +304,7 @@ async fn if_the_application_is_refused_the_changes_are_undone() -> Result<()> {
     let run = adopting.end().await?;
     assert_eq!(run.code, Some(1), "{run}");
     assert!(run.stderr.ends_with("; 2 changes undone\n"), "{run}");
-    assert!(!shop.story.exists("application/shop").await?);
+    assert!(!shop.fixture.exists("application/shop").await?);
     shop.is_as_before().await
 }
 
@@ -338,7 +338,7 @@ async fn an_application_created_without_a_response_is_deleted() -> Result<()> {
     assert!(run.stderr.ends_with("; 2 changes undone\n"), "{run}");
     let deletions = shop.requests(Verb::Delete, APPLICATIONS);
     assert_eq!(shop.proxy.count(&deletions), 1, "it was created");
-    shop.story.is_gone("application/shop").await?;
+    shop.fixture.is_gone("application/shop").await?;
     shop.is_as_before().await
 }
 
@@ -346,8 +346,8 @@ async fn an_application_created_without_a_response_is_deleted() -> Result<()> {
 async fn another_client_changes_other_annotations() -> Result<()> {
     let mut shop = Shop::open("adopt-meanwhile").await?;
     let (adopting, dry_run) = shop.begin().await?;
-    shop.story.kubectl("annotate service/web note=new").await?;
-    shop.before[1] = labels_and_annotations(&shop.story, OBJECTS[1]).await?;
+    shop.fixture.kubectl("annotate service/web note=new").await?;
+    shop.before[1] = labels_and_annotations(&shop.fixture, OBJECTS[1]).await?;
     dry_run.lift();
     let run = adopting.end().await?;
     assert_eq!(run.code, Some(0), "{run}");
@@ -358,8 +358,8 @@ async fn another_client_changes_other_annotations() -> Result<()> {
 async fn another_client_changes_the_same_annotation() -> Result<()> {
     let mut shop = Shop::open("adopt-taken").await?;
     let (adopting, dry_run) = shop.begin().await?;
-    shop.story.kubectl("annotate service/web kubernetes.io/application=blog").await?;
-    shop.before[1] = labels_and_annotations(&shop.story, OBJECTS[1]).await?;
+    shop.fixture.kubectl("annotate service/web kubernetes.io/application=blog").await?;
+    shop.before[1] = labels_and_annotations(&shop.fixture, OBJECTS[1]).await?;
     dry_run.lift();
     let run = adopting.end().await?;
     assert_eq!(run.code, Some(1), "{run}");
@@ -382,7 +382,7 @@ async fn after_sigint_the_changes_are_undone() -> Result<()> {
     let run = adopting.end().await?;
     assert_eq!(run.code, Some(130), "{run}");
     assert_eq!(run.stderr, "error: interrupted; 1 change undone\n");
-    assert!(!shop.story.exists("application/shop").await?);
+    assert!(!shop.fixture.exists("application/shop").await?);
     shop.is_as_before().await
 }
 
@@ -395,7 +395,7 @@ async fn changes_that_cannot_be_undone() -> Result<()> {
     let in_flight = shop.proxy.inject(patches, Fault::HoldResponse);
     dry_run.lift();
     in_flight.done(1).await;
-    let writes = Requests::writes().namespace(&shop.story.namespace);
+    let writes = Requests::writes().namespace(&shop.fixture.namespace);
     let _fault = shop.proxy.inject(writes, answer(StatusCode::FORBIDDEN));
     in_flight.lift();
     let run = adopting.end().await?;
@@ -403,7 +403,11 @@ async fn changes_that_cannot_be_undone() -> Result<()> {
     let (_, commands) = run.stderr.split_once(". Run: ").context("a way out")?;
     assert!(run.stderr.contains("error: cannot undo the change of ConfigMap/settings: "), "{run}");
     for command in commands.trim().split(" && ") {
-        shop.story.kubectl(command.strip_prefix("kubectl ").context("a command")?).await?;
+        // The commands have the flags of `adopt`. Its kubeconfig leads to the proxy, and is deleted by now.
+        let (command, rest) = command.split_once(" --kubeconfig ").context("the flags of adopt")?;
+        let (_, rest) = rest.split_once(' ').context("a file")?;
+        let command = format!("{} {rest}", command.strip_prefix("kubectl ").context("a command")?);
+        shop.fixture.kubectl(&command).await?;
     }
     shop.is_as_before().await
 }
@@ -413,7 +417,7 @@ async fn changes_that_cannot_be_undone() -> Result<()> {
 async fn missing_rights_are_reported() -> Result<()> {
     let cluster = shared::cluster_with_nodes().await?;
     let shop = Shop::open("adopt-rights").await?;
-    let namespace = &shop.story.namespace;
+    let namespace = &shop.fixture.namespace;
     let user = cluster.user(&format!("adopter-of-{namespace}"))?;
     let run = Adopting::begin(&user, namespace, WORDS)?.end().await?;
     assert_eq!(run.code, Some(2), "{run}");
@@ -444,17 +448,17 @@ async fn missing_rights_are_reported() -> Result<()> {
 #[tokio::test]
 async fn crds_must_be_installed() -> Result<()> {
     let cluster = bellwether_testkit::Cluster::start().await?;
-    let story = Story::within(&cluster, "adopt-nowhere").await?;
-    story.apply(SHOP).await?;
+    let fixture = ControllerFixture::in_cluster(&cluster, "adopt-nowhere").await?;
+    fixture.apply(SHOP).await?;
     let run =
-        Adopting::begin(cluster.admin(), &story.namespace, "shop configmap/settings svc/nosuch node/none")?;
+        Adopting::begin(cluster.admin(), &fixture.namespace, "shop configmap/settings svc/nosuch node/none")?;
     let run = run.end().await?;
     assert_eq!(run.code, Some(1), "{run}");
     let expected = format!(
         "error: CRDs not installed. Run: bellwether crds | kubectl apply --server-side -f -\n\
          error: Service/nosuch not found in namespace {}. Create it first, or leave it out\n\
          error: Node/none is cluster-scoped and cannot be a member. Leave it out\n",
-        text(&json!(story.namespace))
+        text(&json!(fixture.namespace))
     );
     assert_eq!(run.stderr, expected);
     Ok(())

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use bellwether_testkit::{Cluster, FaultProxy, Requests, app_k8s_io, eventually, rule};
 use serde_json::{Value, json};
 
-use super::{Controller, Story, TIMEOUT, application, condition, config, text};
+use super::{Controller, ControllerFixture, TIMEOUT, application, condition, config, text};
 
 const WEB: &str = "applications.app.k8s.io/web";
 
@@ -33,7 +33,7 @@ spec:
 }
 
 /// A ClusterRole, named after the namespace because it is cluster-scoped.
-fn role(story: &Story) -> String {
+fn role(fixture: &ControllerFixture) -> String {
     format!(
         "
 ---
@@ -42,15 +42,15 @@ kind: ClusterRole
 metadata: {{name: {}, labels: {{app: shop}}}}
 rules: []
 ",
-        story.namespace
+        fixture.namespace
     )
 }
 
 /// Waits until the status satisfies `is_so`, and returns it.
-async fn status(story: &Story, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+async fn status(fixture: &ControllerFixture, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
     let mut status = Value::Null;
     eventually(TIMEOUT, what, async || {
-        status = story.get(WEB).await?["status"].take();
+        status = fixture.get(WEB).await?["status"].take();
         Ok(is_so(&status))
     })
     .await
@@ -64,30 +64,30 @@ async fn status(story: &Story, what: &str, is_so: impl Fn(&Value) -> bool) -> Re
 async fn from_the_definition_to_the_end() -> Result<()> {
     let cluster = Cluster::builder().name("app-k8s-io").controllers().start().await?;
     cluster.install(&bellwether_api::crds()).await?;
-    let story = Story::within(&cluster, "old").await?;
+    let fixture = ControllerFixture::in_cluster(&cluster, "old").await?;
     let proxy = FaultProxy::before(&cluster).await?;
     let access = cluster.admin().via(proxy.address());
     let controller = Controller::start(&access, &["--leader-elect=false"]).await?;
-    story.apply(&application("web", "shop", "")).await?;
-    story.apply(&config("settings", "shop", None)).await?;
-    let ours = || story.get("applications.bellwether.dev/web");
+    fixture.apply(&application("web", "shop", "")).await?;
+    fixture.apply(&config("settings", "shop", None)).await?;
+    let ours = || fixture.get("applications.bellwether.dev/web");
     let is_ready = |it: &Value| condition(&it["status"], "Ready")["status"] == "True";
     eventually(TIMEOUT, "ours is ready", async || Ok(is_ready(&ours().await?))).await?;
 
     cluster.install(&[app_k8s_io()?]).await?;
-    story.apply(&web("")).await?;
-    story.apply(&role(&story)).await?;
-    story.kubectl("create configmap strange").await?;
-    story.kubectl("label configmap strange app=shop not-ours=yes").await?;
-    story.kubectl("create service loadbalancer front --tcp=80").await?;
-    story.kubectl("label service front app=shop --overwrite").await?;
+    fixture.apply(&web("")).await?;
+    fixture.apply(&role(&fixture)).await?;
+    fixture.kubectl("create configmap strange").await?;
+    fixture.kubectl("label configmap strange app=shop not-ours=yes").await?;
+    fixture.kubectl("create service loadbalancer front --tcp=80").await?;
+    fixture.kubectl("label service front app=shop --overwrite").await?;
     let waits = |status: &Value| status["componentsReady"] == "2/3";
-    let waiting = status(&story, "the load balancer has no address", waits).await?;
+    let waiting = status(&fixture, "the load balancer has no address", waits).await?;
     assert_eq!(condition(&waiting, "Ready")["message"], "1 components not ready");
     let address = json!({ "loadBalancer": { "ingress": [{ "hostname": "front.example.com" }] } });
-    story.report("service/front", address).await?;
-    let done = status(&story, "all are ready", |status| status["componentsReady"] == "3/3").await?;
-    let namespace = &story.namespace;
+    fixture.report("service/front", address).await?;
+    let done = status(&fixture, "all are ready", |status| status["componentsReady"] == "3/3").await?;
+    let namespace = &fixture.namespace;
     let expected = json!([
         {
             "link": format!("/api/v1/namespaces/{namespace}/services/front"), "name": "front", "kind": "Service",
@@ -103,44 +103,45 @@ async fn from_the_definition_to_the_end() -> Result<()> {
         },
     ]);
     assert_eq!(done["components"], expected);
-    let says = |kind: &str| {
+    let summary = |kind: &str| {
         let it = condition(&done, kind);
         assert!(it["lastUpdateTime"].is_string() && it["lastTransitionTime"].is_string(), "{it}");
         format!("{} {}: {}", text(&it["status"]), text(&it["reason"]), text(&it["message"]))
     };
-    assert_eq!(says("Ready"), "True ComponentsReady: all components ready");
-    assert_eq!(says("Error"), "False NoError: No error seen");
+    assert_eq!(summary("Ready"), "True ComponentsReady: all components ready");
+    assert_eq!(summary("Error"), "False NoError: No error seen");
     // `kubectl get`, `wait` and `describe` show what they show with the controller of
     // kubernetes-sigs/application.
-    let table = story.kubectl("get applications.app.k8s.io web --no-headers").await?;
+    let table = fixture.kubectl("get applications.app.k8s.io web --no-headers").await?;
     assert_eq!(table.split_whitespace().take(4).collect::<Vec<_>>(), ["web", "shop", "1.0", "3/3"]);
-    story.kubectl(&format!("wait --for=condition=Ready {WEB} --timeout=5m")).await?;
-    let described = story.kubectl(&format!("describe {WEB}")).await?;
+    fixture.kubectl(&format!("wait --for=condition=Ready {WEB} --timeout=5m")).await?;
+    let described = fixture.kubectl(&format!("describe {WEB}")).await?;
     assert!(described.contains("Ready changed from False to True: all components ready"), "{described}");
 
-    story.apply(&web("  addOwnerRef: true")).await?;
-    story.owners_are("configmap/settings", &["web"]).await?;
-    story.owners_are("service/front", &["web"]).await?;
-    status(&story, "it has been looked at", |status| status["observedGeneration"] == 2).await?;
+    fixture.apply(&web("  addOwnerRef: true")).await?;
+    fixture.owners_are("configmap/settings", &["web"]).await?;
+    fixture.owners_are("service/front", &["web"]).await?;
+    status(&fixture, "observedGeneration is 2", |status| status["observedGeneration"] == 2).await?;
 
     // A restarted controller writes only what changes after its start.
     controller.program.stop().await?;
     proxy.forget();
     let controller = Controller::start(&access, &["--leader-elect=false"]).await?;
-    story.kubectl("create configmap another").await?;
-    story.kubectl("label configmap another app=shop").await?;
-    status(&story, "another one is counted", |status| status["componentsReady"] == "4/4").await?;
-    story.owners_are("configmap/another", &["web"]).await?;
+    fixture.kubectl("create configmap another").await?;
+    fixture.kubectl("label configmap another app=shop").await?;
+    status(&fixture, "another one is counted", |status| status["componentsReady"] == "4/4").await?;
+    fixture.owners_are("configmap/another", &["web"]).await?;
     let writes = proxy.count(&Requests::writes());
     assert!(writes <= 3, "the owners of one, one status, and that of ours: {:#?}", proxy.requests());
     assert!(is_ready(&ours().await?));
 
-    story.kubectl(&format!("delete {WEB}")).await?;
+    fixture.kubectl(&format!("delete {WEB}")).await?;
     for owned in ["configmap/settings", "configmap/another", "service/front"] {
-        story.is_gone(owned).await?;
+        fixture.is_gone(owned).await?;
     }
     assert!(
-        story.exists("configmap/strange").await? && story.exists(&format!("clusterrole/{namespace}")).await?
+        fixture.exists("configmap/strange").await?
+            && fixture.exists(&format!("clusterrole/{namespace}")).await?
     );
     drop(controller);
     Ok(())
@@ -153,13 +154,13 @@ async fn only_where_it_is_wanted_and_allowed() -> Result<()> {
     let cluster = Cluster::builder().name("app-k8s-io-off").start().await?;
     cluster.install(&bellwether_api::crds()).await?;
     cluster.install(&[app_k8s_io()?]).await?;
-    let story = Story::within(&cluster, "off").await?;
-    story.apply(&web("")).await?;
-    story.apply(&application("one", "shop", "")).await?;
-    story.apply(&config("settings", "shop", None)).await?;
+    let fixture = ControllerFixture::in_cluster(&cluster, "off").await?;
+    fixture.apply(&web("")).await?;
+    fixture.apply(&application("one", "shop", "")).await?;
+    fixture.apply(&config("settings", "shop", None)).await?;
     let is_counted = async |name: &str| {
         eventually(TIMEOUT, &format!("{name} is counted"), async || {
-            let ours = story.get(&format!("applications.bellwether.dev/{name}")).await?;
+            let ours = fixture.get(&format!("applications.bellwether.dev/{name}")).await?;
             Ok(ours["status"]["componentsReady"] == "1/1")
         })
         .await
@@ -177,8 +178,8 @@ async fn only_where_it_is_wanted_and_allowed() -> Result<()> {
     ];
     let _rights = cluster.grant(&user, None, rights).await?;
     let _forbidden = Controller::start(&user, &["--leader-elect=false"]).await?;
-    story.apply(&application("two", "shop", "")).await?;
+    fixture.apply(&application("two", "shop", "")).await?;
     is_counted("two").await?;
-    assert!(story.get(WEB).await?["status"].is_null());
+    assert!(fixture.get(WEB).await?["status"].is_null());
     Ok(())
 }

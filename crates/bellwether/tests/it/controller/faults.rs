@@ -1,9 +1,9 @@
 //! Fault injection between the controller and the API server: what breaks, and how the controller recovers.
 //!
 //! Only the controller goes through the fault proxy; the requests of the tests and of the [`observer`] reach
-//! the API server directly. Every test ends with [`Stage::ends_well`]: each published status was true when it
-//! was published, no object and no owner reference is lost, the controller stops writing, and a restarted
-//! controller has nothing to write.
+//! the API server directly. Every test ends with [`FaultFixture::check_invariants`]: each published status
+//! was true when it was published, no object and no owner reference is lost, the controller stops writing,
+//! and a restarted controller has nothing to write.
 //!
 //! The tests append the time from the end of a fault to the correct status to the file that the variable
 //! BELLWETHER_RECOVERIES names, for `cargo xtask faults`. No test limits these times, apart from the common
@@ -41,7 +41,7 @@ use serde_json::json;
 use tokio::sync::OnceCell;
 
 use super::Controller;
-use namespace_actions::Land;
+use namespace_actions::TestNamespace;
 use observer::{Counts, Observer};
 
 /// The Application of most tests.
@@ -69,48 +69,48 @@ async fn stories_that_take_long() -> Result<()> {
 }
 
 /// A namespace, its observer, and the fault proxy in front of its controller.
-struct Stage<'a> {
+struct FaultFixture<'a> {
     cluster: &'a Cluster,
-    land: Land,
+    namespace: TestNamespace,
     observer: Observer,
     proxy: FaultProxy,
     fences: AtomicUsize,
 }
 
-impl Stage<'static> {
+impl FaultFixture<'static> {
     /// In the shared cluster, for tests whose faults are in the proxy alone.
-    async fn set(of: &str) -> Result<Self> {
+    async fn new(name: &str) -> Result<Self> {
         static INSTALLED: OnceCell<Result<()>> = OnceCell::const_new();
         let cluster = shared::cluster().await?;
         let install = async || cluster.install(&bellwether_api::crds()).await;
         let installed = INSTALLED.get_or_init(install).await;
         installed.as_ref().map_err(|error| anyhow!("cannot install the CRDs: {error:#}"))?;
-        Stage::on(cluster, of).await
+        FaultFixture::in_cluster(cluster, name).await
     }
 }
 
-impl<'a> Stage<'a> {
+impl<'a> FaultFixture<'a> {
     /// The cluster must have the CRDs.
-    async fn on(cluster: &'a Cluster, of: &str) -> Result<Self> {
-        let land = Land::new(cluster, of).await?;
-        let (observer, proxy) = (Observer::of(&land).await?, FaultProxy::before(cluster).await?);
-        Ok(Self { cluster, land, observer, proxy, fences: AtomicUsize::new(0) })
+    async fn in_cluster(cluster: &'a Cluster, name: &str) -> Result<Self> {
+        let namespace = TestNamespace::new(cluster, name).await?;
+        let (observer, proxy) = (Observer::of(&namespace).await?, FaultProxy::before(cluster).await?);
+        Ok(Self { cluster, namespace, observer, proxy, fences: AtomicUsize::new(0) })
     }
 
     /// Creates an Application and two Deployments: `web`, which is ready, and `db`, which is not.
     async fn shop(&self) -> Result<()> {
-        self.land.application(SHOP, json!({})).await?;
+        self.namespace.application(SHOP, json!({})).await?;
         for name in ["web", "db"] {
-            self.land.deployment(name, SHOP).await?;
+            self.namespace.deployment(name, SHOP).await?;
         }
-        self.land.is_ready("web", true).await
+        self.namespace.set_ready("web", true).await
     }
 
     /// Creates the shop, starts a controller, and waits until the status has 1 of 2 objects ready.
-    async fn looked_after_shop(&self) -> Result<Controller> {
+    async fn controlled_shop(&self) -> Result<Controller> {
         self.shop().await?;
         let controller = self.controller().await?;
-        self.says(SHOP, (2, 1)).await?;
+        self.counts_are(SHOP, (2, 1)).await?;
         // Also wait for the writes that follow, such as owner references.
         self.fence().await?;
         Ok(controller)
@@ -129,24 +129,24 @@ impl<'a> Stage<'a> {
 
     /// Starts a controller for this namespace behind another proxy.
     fn launch_via(&self, proxy: &FaultProxy, more: &[&str]) -> Result<Controller> {
-        let here = ["--watch-namespace", &self.land.namespace, "--namespace", &self.land.namespace];
+        let here = ["--watch-namespace", &self.namespace.name, "--namespace", &self.namespace.name];
         Controller::launch(&self.cluster.admin().via(proxy.address()), &[&here, more].concat())
     }
 
     /// Waits until the latest status of an Application has these counts, and returns since when.
-    async fn says(&self, application: &str, counts: Counts) -> Result<Instant> {
+    async fn counts_are(&self, application: &str, counts: Counts) -> Result<Instant> {
         let last = || {
             let statuses = self.observer.statuses(application);
-            statuses.last().map(|seen| format!("{:#}", seen.object["status"])).unwrap_or_default()
+            statuses.last().map(|revision| format!("{:#}", revision.object["status"])).unwrap_or_default()
         };
-        let what = format!("{application} says {counts:?}");
-        let said = self.observer.until(&what, |observer| observer.says(application, counts)).await;
-        said.with_context(|| format!("its last status is {}", last()))
+        let what = format!("the counts of {application} are {counts:?}");
+        let since = self.observer.until(&what, |observer| observer.counts_since(application, counts)).await;
+        since.with_context(|| format!("its last status is {}", last()))
     }
 
     /// Waits for the correct status after a fault, and records how long it took.
     async fn recovers(&self, fault: &str, since: Instant, counts: Counts) -> Result<()> {
-        let at = self.says(SHOP, counts).await?;
+        let at = self.counts_are(SHOP, counts).await?;
         recovered(fault, since, at)
     }
 
@@ -159,7 +159,7 @@ impl<'a> Stage<'a> {
     /// Waits until no existing Application owns a Deployment.
     async fn is_free(&self, deployment: &str) -> Result<Instant> {
         let is_so = |observer: &Observer| observer.free_since(deployment);
-        self.observer.until(&format!("{deployment} is owned by nobody"), is_so).await
+        self.observer.until(&format!("{deployment} has no owner"), is_so).await
     }
 
     /// The writes of the controller, without Events, Leases and those for fences.
@@ -182,9 +182,9 @@ impl<'a> Stage<'a> {
     /// change, and has at least started every earlier write.
     async fn fence(&self) -> Result<String> {
         let name = format!("fence-{}", self.fences.fetch_add(1, Ordering::Relaxed));
-        self.land.application(&name, json!({})).await?;
-        self.land.counted_deployment(&format!("{name}-a"), &name).await?;
-        self.says(&name, (1, 0)).await?;
+        self.namespace.application(&name, json!({})).await?;
+        self.namespace.unowned_deployment(&format!("{name}-a"), &name).await?;
+        self.counts_are(&name, (1, 0)).await?;
         Ok(name)
     }
 
@@ -192,21 +192,21 @@ impl<'a> Stage<'a> {
     /// longest, so earlier delayed writes are made by then.
     async fn slow_fence(&self) -> Result<()> {
         let name = self.fence().await?;
-        self.land.counted_deployment(&format!("{name}-b"), &name).await?;
-        self.says(&name, (2, 0)).await.map(drop)
+        self.namespace.unowned_deployment(&format!("{name}-b"), &name).await?;
+        self.counts_are(&name, (2, 0)).await.map(drop)
     }
 
     /// The end of every test. The controller has made at most `most` writes and makes no more; every
     /// published status was true; no object and no owner reference is lost; a restarted controller writes
     /// nothing.
-    async fn ends_well(&self, controller: Controller, most: usize) -> Result<()> {
+    async fn check_invariants(&self, controller: Controller, most: usize) -> Result<()> {
         self.fence().await?;
         let mut writes = self.writes();
         // The outbox may still delay changes of messages.
         for round in 0.. {
             self.slow_fence().await?;
             let more = self.writes().split_off(writes.len());
-            ensure!(more.is_empty() || round < 2, "it writes on and on: {}", in_lines(&more));
+            ensure!(more.is_empty() || round < 2, "it does not stop writing: {}", in_lines(&more));
             if more.is_empty() {
                 break;
             }
@@ -214,22 +214,22 @@ impl<'a> Stage<'a> {
         }
         ensure!(writes.len() <= most, "{} writes are too many: {}", writes.len(), in_lines(&writes));
         controller.program.kill();
-        self.fresh_look().await
+        self.check_restart().await
     }
 
-    async fn fresh_look(&self) -> Result<()> {
+    async fn check_restart(&self) -> Result<()> {
         self.proxy.forget();
-        let _fresh = self.controller().await?;
+        let _restarted = self.controller().await?;
         self.fence().await?;
         let writes = self.writes();
-        ensure!(writes.is_empty(), "a fresh look finds something to write: {}", in_lines(&writes));
-        self.observer.catches_up(&self.land).await?;
-        self.observer.nothing_wrong()?;
-        self.observer.nothing_lost(self.land.deleted())
+        ensure!(writes.is_empty(), "a restarted controller writes: {}", in_lines(&writes));
+        self.observer.catches_up(&self.namespace).await?;
+        self.observer.check_statuses()?;
+        self.observer.check_owners_and_deletions(self.namespace.deleted())
     }
 
     /// Holds all watch events of these resources from now on.
-    async fn deaf_to(&self, resources: &[&str]) -> Deaf {
+    async fn hold_watch_events(&self, resources: &[&str]) -> HeldWatches {
         let hold = |resource: &&str| {
             self.proxy.inject(Requests::of(Verb::Watch, resource).times(1), Fault::HoldEvents)
         };
@@ -238,7 +238,7 @@ impl<'a> Stage<'a> {
         for fault in &faults {
             fault.struck(1).await;
         }
-        Deaf(faults)
+        HeldWatches(faults)
     }
 
     fn count(&self, verb: Verb, resource: &str) -> usize {
@@ -247,16 +247,16 @@ impl<'a> Stage<'a> {
 }
 
 /// Watches whose events the proxy holds.
-struct Deaf(Vec<Injected>);
+struct HeldWatches(Vec<Injected>);
 
-impl Deaf {
+impl HeldWatches {
     /// Delivers the held events.
-    fn hear(self) {
+    fn deliver(self) {
         drop(self.0);
     }
 
     /// Drops the held events together with the connections.
-    async fn end(self, proxy: &FaultProxy) {
+    async fn discard(self, proxy: &FaultProxy) {
         proxy.cut_all().await;
     }
 }

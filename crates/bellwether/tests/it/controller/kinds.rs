@@ -6,7 +6,7 @@ use anyhow::Result;
 use bellwether_testkit::{Cluster, FaultProxy, eventually, rule};
 use serde_json::{Value, json};
 
-use super::{Controller, Story, TIMEOUT, application, condition, config, text, widgets};
+use super::{Controller, ControllerFixture, TIMEOUT, application, condition, config, text, widgets};
 
 fn widget(group: &str) -> String {
     format!("apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: one, labels: {{app: shop}}}}\n")
@@ -15,16 +15,16 @@ fn widget(group: &str) -> String {
 /// Garbage Collection: the controller discovers a kind when its CRD is installed.
 #[tokio::test]
 async fn a_kind_that_comes_goes_and_comes_again() -> Result<()> {
-    let story = Story::begin("crd").await?;
-    let group = format!("{}.example.com", story.namespace);
+    let fixture = ControllerFixture::new("crd").await?;
+    let group = format!("{}.example.com", fixture.namespace);
     let more = format!("  components: {{one: {{group: {group}, kind: Widget}}}}");
-    story.apply(&config("settings", "shop", None)).await?;
-    story.apply(&application("shop", "shop", &more)).await?;
+    fixture.apply(&config("settings", "shop", None)).await?;
+    fixture.apply(&application("shop", "shop", &more)).await?;
     let not_served = |status: &Value| {
         condition(status, "Resolved")["reason"] == "NotServed"
             && condition(status, "Ready")["status"] == "False"
     };
-    let status = story.status("shop", "the kind is not served", not_served).await?;
+    let status = fixture.status("shop", "the kind is not served", not_served).await?;
     let message = text(&condition(&status, "Resolved")["message"]);
     assert_eq!(
         message,
@@ -35,16 +35,16 @@ async fn a_kind_that_comes_goes_and_comes_again() -> Result<()> {
     assert_eq!(status["objectCounts"]["ready"], 1, "the rest goes on");
 
     for _ in 0..2 {
-        story.apply(&widgets(&group, "status: {}")).await?;
+        fixture.apply(&widgets(&group, "status: {}")).await?;
         let missing = |status: &Value| condition(status, "Resolved")["status"] == "True";
-        story.status("shop", "the kind is served", missing).await?;
-        story.apply(&widget(&group)).await?;
-        story.status("shop", "the widget is there", |status| status["installed"] == json!(["one"])).await?;
+        fixture.status("shop", "the kind is served", missing).await?;
+        fixture.apply(&widget(&group)).await?;
+        fixture.status("shop", "the widget is there", |status| status["installed"] == json!(["one"])).await?;
         let ready = json!({ "conditions": [{ "type": "Ready", "status": "True" }] });
-        story.report(&format!("widget.{group}/one"), ready).await?;
-        story.ready_is("shop", "ComponentsReady").await?;
-        story.kubectl(&format!("delete crd widgets.{group}")).await?;
-        story.status("shop", "the kind is gone", not_served).await?;
+        fixture.report(&format!("widget.{group}/one"), ready).await?;
+        fixture.ready_is("shop", "ComponentsReady").await?;
+        fixture.kubectl(&format!("delete crd widgets.{group}")).await?;
+        fixture.status("shop", "the kind is gone", not_served).await?;
     }
     Ok(())
 }
@@ -52,25 +52,25 @@ async fn a_kind_that_comes_goes_and_comes_again() -> Result<()> {
 /// Members live in the namespace of their Application, so cluster-scoped kinds cannot be members.
 #[tokio::test]
 async fn a_kind_without_namespaces_is_refused() -> Result<()> {
-    let story = Story::begin("scope").await?;
-    story.apply(&config("settings", "shop", None)).await?;
+    let fixture = ControllerFixture::new("scope").await?;
+    fixture.apply(&config("settings", "shop", None)).await?;
     let manifest =
         application("shop", "shop", "").replace("[{kind: ConfigMap}]", "[{kind: ConfigMap}, {kind: Node}]");
-    story.apply(&manifest).await?;
+    fixture.apply(&manifest).await?;
     let refused = |status: &Value| condition(status, "Resolved")["reason"] == "ClusterScoped";
-    let status = story.status("shop", "Nodes are refused", refused).await?;
+    let status = fixture.status("shop", "Nodes are refused", refused).await?;
     assert_eq!(condition(&status, "Ready")["status"], "Unknown");
     assert_eq!(status["objectCounts"]["total"], 1);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_version_that_is_not_served_is_said() -> Result<()> {
-    let story = Story::begin("version").await?;
+async fn a_version_that_is_not_served_is_reported() -> Result<()> {
+    let fixture = ControllerFixture::new("version").await?;
     let more = "  components: {web: {group: apps, version: v1beta1, kind: Deployment}}";
-    story.apply(&application("shop", "shop", more)).await?;
+    fixture.apply(&application("shop", "shop", more)).await?;
     let refused = |status: &Value| condition(status, "Resolved")["reason"] == "VersionNotServed";
-    let status = story.status("shop", "there is no such version", refused).await?;
+    let status = fixture.status("shop", "there is no such version", refused).await?;
     let message = text(&condition(&status, "Resolved")["message"]);
     assert_eq!(message, "Deployment.apps: version v1beta1 not served, only v1");
     Ok(())
@@ -91,28 +91,28 @@ async fn rights_for_one_kind() -> Result<()> {
         rule(&["get", "list", "watch", "patch"], "", &["configmaps"]),
     ];
     let _base = cluster.grant(&user, None, base).await?;
-    let story = Story::within(&cluster, "rights").await?;
+    let fixture = ControllerFixture::in_cluster(&cluster, "rights").await?;
     let manifest = application("shop", "shop", "")
         .replace("[{kind: ConfigMap}]", "[{kind: ConfigMap}, {kind: Service}]");
-    story.apply(&config("settings", "shop", Some("shop"))).await?;
-    story.apply(&manifest).await?;
+    fixture.apply(&config("settings", "shop", Some("shop"))).await?;
+    fixture.apply(&manifest).await?;
     let proxy = FaultProxy::before(&cluster).await?;
     let _controller = Controller::start(&user.via(proxy.address()), &["--leader-elect=false"]).await?;
 
     let forbidden = |status: &Value| condition(status, "Resolved")["reason"] == "Forbidden";
-    let status = story.status("shop", "Services may not be read", forbidden).await?;
+    let status = fixture.status("shop", "Services may not be read", forbidden).await?;
     let message = text(&condition(&status, "Resolved")["message"]);
     assert_eq!(message, "Service: forbidden; grant get, list and watch on services");
     assert_eq!(condition(&status, "Ready")["reason"], "ComponentsUnknown");
     assert_eq!(status["objectCounts"]["ready"], 1);
-    story.owners_are("configmap/settings", &["shop"]).await?;
+    fixture.owners_are("configmap/settings", &["shop"]).await?;
 
     let services = || vec![rule(&read, "", &["services"])];
     let grant = cluster.grant(&user, None, services()).await?;
-    story.ready_is("shop", "ComponentsReady").await?;
-    story.kubectl("create service clusterip web --tcp=80").await?;
-    story.kubectl("label service web app=shop --overwrite").await?;
-    story.status("shop", "the Service is ready", |status| status["componentsReady"] == "2/2").await?;
+    fixture.ready_is("shop", "ComponentsReady").await?;
+    fixture.kubectl("create service clusterip web --tcp=80").await?;
+    fixture.kubectl("label service web app=shop --overwrite").await?;
+    fixture.status("shop", "the Service is ready", |status| status["componentsReady"] == "2/2").await?;
 
     // The API server checks RBAC when a watch starts. After the 403, the status has the last known state.
     grant.revoke().await?;
@@ -123,15 +123,15 @@ async fn rights_for_one_kind() -> Result<()> {
             proxy.cut_all().await;
             cut = Some(Instant::now());
         }
-        let status = story.get("application/shop").await?["status"].take();
+        let status = fixture.get("application/shop").await?["status"].take();
         Ok(forbidden(&status) && status["objectCounts"]["unknown"] == 1)
     })
     .await?;
-    let status = story.get("application/shop").await?["status"].take();
+    let status = fixture.get("application/shop").await?["status"].take();
     let message = text(&status["objects"][0]["message"]);
     assert!(message.starts_with("forbidden; last seen Ready: "), "{message}");
     let _grant = cluster.grant(&user, None, services()).await?;
-    story.ready_is("shop", "ComponentsReady").await.map(drop)
+    fixture.ready_is("shop", "ComponentsReady").await.map(drop)
 }
 
 /// With `--watch-namespace`, a Role is enough: the controller works without cluster-scoped permissions.
@@ -139,8 +139,10 @@ async fn rights_for_one_kind() -> Result<()> {
 async fn a_role_is_enough_for_one_namespace() -> Result<()> {
     let cluster = Cluster::builder().name("role").start().await?;
     cluster.install(&bellwether_api::crds()).await?;
-    let (here, elsewhere) =
-        (Story::within(&cluster, "here").await?, Story::within(&cluster, "elsewhere").await?);
+    let (here, elsewhere) = (
+        ControllerFixture::in_cluster(&cluster, "here").await?,
+        ControllerFixture::in_cluster(&cluster, "elsewhere").await?,
+    );
     let user = cluster.user("controller")?;
     let rights = vec![
         rule(&["*"], "bellwether.dev", &["*"]),
@@ -148,9 +150,9 @@ async fn a_role_is_enough_for_one_namespace() -> Result<()> {
         rule(&["get", "create", "update"], "coordination.k8s.io", &["leases"]),
     ];
     let _role = cluster.grant(&user, Some(&here.namespace), rights).await?;
-    for story in [&here, &elsewhere] {
-        story.apply(&application("shop", "shop", "")).await?;
-        story.apply(&config("mine", "shop", Some("shop"))).await?;
+    for fixture in [&here, &elsewhere] {
+        fixture.apply(&application("shop", "shop", "")).await?;
+        fixture.apply(&config("mine", "shop", Some("shop"))).await?;
     }
     let namespace = here.namespace.as_str();
     let _controller =

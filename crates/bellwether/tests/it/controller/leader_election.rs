@@ -3,7 +3,7 @@
 use anyhow::Result;
 use bellwether_testkit::{Cluster, eventually};
 
-use super::{Controller, Story, TIMEOUT, application, config};
+use super::{Controller, ControllerFixture, TIMEOUT, application, config};
 
 async fn leads(controller: &Controller) -> Result<bool> {
     Ok(controller.metric("bellwether_leader").await? == 1)
@@ -14,13 +14,13 @@ async fn leads(controller: &Controller) -> Result<bool> {
 async fn the_standby_takes_over() -> Result<()> {
     let cluster = Cluster::builder().name("leading").start().await?;
     cluster.install(&bellwether_api::crds()).await?;
-    let story = Story::within(&cluster, "leading").await?;
+    let fixture = ControllerFixture::in_cluster(&cluster, "leading").await?;
     let first = Controller::start(cluster.admin(), &[]).await?;
     eventually(TIMEOUT, "the first leads", async || leads(&first).await).await?;
     let second = Controller::start(cluster.admin(), &[]).await?;
     assert!(!leads(&second).await?);
-    story.apply(&application("shop", "shop", "")).await?;
-    story.ready_is("shop", "NoComponents").await?;
+    fixture.apply(&application("shop", "shop", "")).await?;
+    fixture.ready_is("shop", "NoComponents").await?;
     // Three kinds of bellwether.dev, the Application of app.k8s.io, and ConfigMaps.
     eventually(TIMEOUT, "the second knows it too", async || {
         Ok(second.metric("bellwether_kinds_watched").await? == 5)
@@ -47,21 +47,21 @@ async fn the_standby_takes_over() -> Result<()> {
     let ended = first.program.stop().await?;
     assert!(ended.success() && first.program.log().contains("released lease"), "{}", first.program.log());
     eventually(TIMEOUT, "the second leads", async || leads(&second).await).await?;
-    story.apply(&config("mine", "shop", Some("shop"))).await?;
-    story.ready_is("shop", "ComponentsReady").await?;
+    fixture.apply(&config("mine", "shop", Some("shop"))).await?;
+    fixture.ready_is("shop", "ComponentsReady").await?;
 
     // After the leader is killed, the next one leads as soon as the Lease has expired.
     let third = Controller::start(cluster.admin(), &[]).await?;
     second.program.kill();
     eventually(TIMEOUT, "the third leads", async || leads(&third).await).await?;
-    story.kubectl("delete configmap mine").await?;
-    story.ready_is("shop", "NoComponents").await?;
+    fixture.kubectl("delete configmap mine").await?;
+    fixture.ready_is("shop", "NoComponents").await?;
     Ok(())
 }
 
 /// Each error is one line, with the place and the way out.
 #[tokio::test]
-async fn what_is_wrong_is_said() -> Result<()> {
+async fn startup_errors_are_reported() -> Result<()> {
     let nowhere = crate::run(&["controller", "--kubeconfig", "/nowhere/config"]);
     assert_eq!(nowhere.code, Some(1), "{nowhere}");
     assert_eq!(nowhere.stderr.lines().count(), 1, "{nowhere}");

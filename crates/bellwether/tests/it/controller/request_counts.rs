@@ -7,7 +7,7 @@ use bellwether_testkit::{Cluster, FaultProxy, Requests, Verb};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{Controller, Story, application, condition, config};
+use super::{Controller, ControllerFixture, application, condition, config};
 
 /// A cluster whose controller goes through a proxy that counts requests.
 struct Counted {
@@ -16,7 +16,7 @@ struct Counted {
 }
 
 impl Counted {
-    async fn begin(name: &str) -> Result<Self> {
+    async fn new(name: &str) -> Result<Self> {
         let cluster = Cluster::builder().name(name).start().await?;
         cluster.install(&bellwether_api::crds()).await?;
         let proxy = FaultProxy::before(&cluster).await?;
@@ -35,21 +35,21 @@ impl Counted {
 /// Annotations and data of objects, such as heartbeats, cause no writes. Neither does a restart.
 #[tokio::test]
 async fn nothing_is_written_for_nothing() -> Result<()> {
-    let counted = Counted::begin("quiet").await?;
-    let story = Story::within(&counted.cluster, "quiet").await?;
+    let counted = Counted::new("quiet").await?;
+    let fixture = ControllerFixture::in_cluster(&counted.cluster, "quiet").await?;
     let controller = counted.controller().await?;
-    story.apply(&application("shop", "shop", "  components: {mine: {kind: ConfigMap}}")).await?;
-    story.apply(&config("mine", "shop", Some("shop"))).await?;
-    story.ready_is("shop", "ComponentsReady").await?;
-    story.owners_are("configmap/mine", &["shop"]).await?;
-    let before = story.get("application/shop").await?["status"].take();
+    fixture.apply(&application("shop", "shop", "  components: {mine: {kind: ConfigMap}}")).await?;
+    fixture.apply(&config("mine", "shop", Some("shop"))).await?;
+    fixture.ready_is("shop", "ComponentsReady").await?;
+    fixture.owners_are("configmap/mine", &["shop"]).await?;
+    let before = fixture.get("application/shop").await?["status"].take();
     let events = controller.metric("bellwether_objects_decoded_total").await?;
     counted.proxy.forget();
 
     for number in 0..5 {
-        story.kubectl(&format!("annotate configmap mine heartbeat={number} --overwrite")).await?;
-        story.kubectl(&format!("annotate application shop heartbeat={number} --overwrite")).await?;
-        story.patch("configmap/mine", json!({ "data": { "number": number.to_string() } })).await?;
+        fixture.kubectl(&format!("annotate configmap mine heartbeat={number} --overwrite")).await?;
+        fixture.kubectl(&format!("annotate application shop heartbeat={number} --overwrite")).await?;
+        fixture.patch("configmap/mine", json!({ "data": { "number": number.to_string() } })).await?;
     }
     // After the controller has seen all changes, leave it time to write.
     bellwether_testkit::eventually(super::TIMEOUT, "all of it is seen", async || {
@@ -64,7 +64,7 @@ async fn nothing_is_written_for_nothing() -> Result<()> {
     let controller = counted.controller().await?;
     sleep(Duration::from_secs(2)).await;
     assert_eq!(counted.writes(), 0, "{:#?}", counted.proxy.requests());
-    assert_eq!(story.get("application/shop").await?["status"], before);
+    assert_eq!(fixture.get("application/shop").await?["status"], before);
     drop(controller);
     Ok(())
 }
@@ -72,8 +72,8 @@ async fn nothing_is_written_for_nothing() -> Result<()> {
 /// A thousand Applications over five kinds cause five lists and five watches.
 #[tokio::test]
 async fn a_thousand_applications_share_their_watches() -> Result<()> {
-    let counted = Counted::begin("thousand").await?;
-    let story = Story::within(&counted.cluster, "thousand").await?;
+    let counted = Counted::new("thousand").await?;
+    let fixture = ControllerFixture::in_cluster(&counted.cluster, "thousand").await?;
     let kinds = "[{kind: ConfigMap}, {kind: Service}, {kind: ServiceAccount}, {group: apps, kind: Deployment}, \
                  {group: batch, kind: Job}]";
     let mut manifests = String::new();
@@ -82,11 +82,11 @@ async fn a_thousand_applications_share_their_watches() -> Result<()> {
         write!(manifests, "{}", app.replace("[{kind: ConfigMap}]", kinds))?;
     }
     write!(manifests, "{}", config("mine", "app-500", None))?;
-    story.kubectl.ok_with_input(&["create", "-f", "-"], &manifests).await?;
+    fixture.kubectl.ok_with_input(&["create", "-f", "-"], &manifests).await?;
     let controller = counted.controller().await?;
-    story.ready_is("app-500", "ComponentsReady").await?;
+    fixture.ready_is("app-500", "ComponentsReady").await?;
     let last = |status: &Value| condition(status, "Ready")["reason"] == "NoComponents";
-    story.status("app-999", "nothing belongs to it", last).await?;
+    fixture.status("app-999", "nothing belongs to it", last).await?;
     for resource in ["configmaps", "services", "serviceaccounts", "deployments.apps", "jobs.batch"] {
         let of = |verb| counted.proxy.count(&Requests::of(verb, resource));
         assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1), "{resource}");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Controller, TIMEOUT, condition, example, text};
 
 /// A cluster with the CRDs of the operators. The tests write the conditions in place of the operators.
-struct Stage {
+struct RollupFixture {
     cluster: Cluster,
     kubectl: Kubectl,
 }
@@ -24,17 +24,17 @@ const GATE: &str = "service/gate";
 const NAMESPACE: &str = "kubevirt-hyperconverged";
 const GOOD: [&str; 3] = ["True", "False", "False"];
 
-impl Stage {
-    async fn set(name: &str) -> Result<Self> {
+impl RollupFixture {
+    async fn new(name: &str) -> Result<Self> {
         let cluster = Cluster::builder().name(name).start().await?;
         cluster.install(&bellwether_api::crds()).await?;
-        let stage = Self { kubectl: Kubectl::new(cluster.admin())?.in_namespace(NAMESPACE), cluster };
-        stage.apply(&example("hyperconverged/crds.yaml")?).await?;
+        let fixture = Self { kubectl: Kubectl::new(cluster.admin())?.in_namespace(NAMESPACE), cluster };
+        fixture.apply(&example("hyperconverged/crds.yaml")?).await?;
         let kinds = ["crd/kubevirts.kubevirt.io", "crd/cdis.cdi.kubevirt.io"];
         for kind in kinds {
-            stage.kubectl.ok(&["wait", "--for=condition=Established", kind, "--timeout=5m"]).await?;
+            fixture.kubectl.ok(&["wait", "--for=condition=Established", kind, "--timeout=5m"]).await?;
         }
-        Ok(stage)
+        Ok(fixture)
     }
 
     async fn controller(&self) -> Result<Controller> {
@@ -46,7 +46,7 @@ impl Stage {
     }
 
     /// Writes the conditions of an operator. lastTransitionTime is the current time where the status changes.
-    async fn says(&self, object: &str, triple: [&str; 3], why: &str) -> Result<()> {
+    async fn report_conditions(&self, object: &str, triple: [&str; 3], why: &str) -> Result<()> {
         let kinds = ["Available", "Progressing", "Degraded"];
         let now = Timestamp::from_second(Timestamp::now().as_second())?.to_string();
         let before = self.get(object).await?["status"]["conditions"].take();
@@ -83,10 +83,10 @@ impl Stage {
     /// Waits until Available, Progressing and Degraded of the Rollup have these statuses, and returns its
     /// status.
     async fn becomes(&self, triple: [&str; 3]) -> Result<Value> {
-        self.is_so(&format!("it is {triple:?}"), |status| statuses(status) == triple).await
+        self.status_satisfies(&format!("it is {triple:?}"), |status| statuses(status) == triple).await
     }
 
-    async fn is_so(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+    async fn status_satisfies(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
         let mut status = Value::Null;
         eventually(TIMEOUT, what, async || {
             status = self.status().await?;
@@ -141,47 +141,47 @@ fn gate() -> String {
 /// lastTransitionTime changes with the status only.
 #[tokio::test]
 async fn a_life() -> Result<()> {
-    let stage = Stage::set("rollup-life").await?;
-    let controller = stage.controller().await?;
-    stage.apply(&three("")).await?;
-    let status = stage.becomes(["False", "Unknown", "Unknown"]).await?;
+    let fixture = RollupFixture::new("rollup-life").await?;
+    let controller = fixture.controller().await?;
+    fixture.apply(&three("")).await?;
+    let status = fixture.becomes(["False", "Unknown", "Unknown"]).await?;
     assert_eq!(status["health"], "Error");
     assert!(message(&status, "Available").contains("KubeVirt/kubevirt: not found"), "{status:#}");
     assert_eq!(condition(&status, "Available")["reason"], "InstallInvalid");
     assert_eq!(condition(&status, "Resolved")["reason"], "NoObjectsSelected");
 
     // The components exist and have no conditions.
-    stage.apply(&example("hyperconverged/components.yaml")?).await?;
-    stage.apply(&gate()).await?;
+    fixture.apply(&example("hyperconverged/components.yaml")?).await?;
+    fixture.apply(&gate()).await?;
     let all_there =
         |status: &Value| status["componentCount"] == 3 && !message(status, "Available").contains("not found");
-    let status = stage.is_so("all are there", all_there).await?;
+    let status = fixture.status_satisfies("all are there", all_there).await?;
     assert!(message(&status, "Available").contains("no Available condition"), "{status:#}");
     assert_eq!(condition(&status, "Resolved")["status"], "True");
 
     // KubeVirt is being installed; the others are installed.
-    stage.says(VIRT, ["False", "True", "False"], "InstallInProgress").await?;
-    stage.says(DISKS, GOOD, "InstallSucceeded").await?;
-    stage.says(GATE, GOOD, "InstallSucceeded").await?;
-    let status = stage.becomes(["False", "True", "False"]).await?;
+    fixture.report_conditions(VIRT, ["False", "True", "False"], "InstallInProgress").await?;
+    fixture.report_conditions(DISKS, GOOD, "InstallSucceeded").await?;
+    fixture.report_conditions(GATE, GOOD, "InstallSucceeded").await?;
+    let status = fixture.becomes(["False", "True", "False"]).await?;
     assert_eq!(status["meaning"], "Operator is deploying the component");
-    stage.says(VIRT, GOOD, "InstallSucceeded").await?;
-    let status = stage.becomes(GOOD).await?;
+    fixture.report_conditions(VIRT, GOOD, "InstallSucceeded").await?;
+    let status = fixture.becomes(GOOD).await?;
     assert_eq!(status["health"], "Healthy");
     let installed = times(&status);
 
     // One component upgrades, and the Rollup is Progressing.
-    stage.says(VIRT, ["True", "True", "False"], "UpgradeInProgress").await?;
-    let status = stage.becomes(["True", "True", "False"]).await?;
+    fixture.report_conditions(VIRT, ["True", "True", "False"], "UpgradeInProgress").await?;
+    let status = fixture.becomes(["True", "True", "False"]).await?;
     assert_eq!(status["health"], "Warning");
     assert_eq!(message(&status, "Progressing"), "KubeVirt/kubevirt: UpgradeInProgress it is");
     let upgrading = times(&status);
     assert_eq!([&upgrading[0], &upgrading[2]], [&installed[0], &installed[2]]);
 
     // The upgrade fails. Progressing=True of another component does not hide that.
-    stage.says(DISKS, ["True", "True", "False"], "UpgradeInProgress").await?;
-    stage.says(VIRT, ["False", "False", "True"], "UpgradeFailed").await?;
-    let status = stage.becomes(["False", "False", "True"]).await?;
+    fixture.report_conditions(DISKS, ["True", "True", "False"], "UpgradeInProgress").await?;
+    fixture.report_conditions(VIRT, ["False", "False", "True"], "UpgradeFailed").await?;
+    let status = fixture.becomes(["False", "False", "True"]).await?;
     assert!(text(&status["meaning"]).contains("requires human intervention"), "{status:#}");
     assert_eq!(
         message(&status, "Progressing"),
@@ -190,34 +190,34 @@ async fn a_life() -> Result<()> {
     assert_eq!(status["components"][0]["name"], "kubevirt");
 
     // A restarted controller writes nothing.
-    let before = stage.get("rollup/umbrella").await?;
+    let before = fixture.get("rollup/umbrella").await?;
     controller.program.kill();
-    let controller = stage.controller().await?;
-    let after = stage.get("rollup/umbrella").await?;
+    let controller = fixture.controller().await?;
+    let after = fixture.get("rollup/umbrella").await?;
     assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
-    stage.says(DISKS, GOOD, "UpgradeSucceeded").await?;
+    fixture.report_conditions(DISKS, GOOD, "UpgradeSucceeded").await?;
     let healed = |status: &Value| status["components"][1]["progressing"] == "False";
-    let status = stage.is_so("the disks are at rest", healed).await?;
+    let status = fixture.status_satisfies("the disks are at rest", healed).await?;
     assert_eq!(times(&status), times(&before["status"]), "the statuses are the same");
 
     // KubeVirt recovers; CDI is deleted and recreated.
-    stage.says(VIRT, GOOD, "HealSucceeded").await?;
-    let status = stage.becomes(GOOD).await?;
+    fixture.report_conditions(VIRT, GOOD, "HealSucceeded").await?;
+    let status = fixture.becomes(GOOD).await?;
     assert_eq!(condition(&status, "Available")["reason"], "HealSucceeded", "the most recent");
-    stage.kubectl.ok(&["delete", DISKS]).await?;
-    let status = stage.becomes(["False", "Unknown", "Unknown"]).await?;
+    fixture.kubectl.ok(&["delete", DISKS]).await?;
+    let status = fixture.becomes(["False", "Unknown", "Unknown"]).await?;
     assert_eq!(message(&status, "Available"), "CDI/cdi: not found");
-    stage.apply(&example("hyperconverged/components.yaml")?).await?;
-    stage.says(DISKS, GOOD, "InstallSucceeded").await?;
-    stage.becomes(GOOD).await?;
+    fixture.apply(&example("hyperconverged/components.yaml")?).await?;
+    fixture.report_conditions(DISKS, GOOD, "InstallSucceeded").await?;
+    fixture.becomes(GOOD).await?;
 
     // `kubectl get` shows the conditions, and `kubectl describe` the Events of their transitions.
-    let table = stage.kubectl.ok(&["get", "rollup", "umbrella", "--no-headers"]).await?;
+    let table = fixture.kubectl.ok(&["get", "rollup", "umbrella", "--no-headers"]).await?;
     assert_eq!(
         table.split_whitespace().take(5).collect::<Vec<_>>(),
         ["umbrella", "Healthy", "True", "False", "False"]
     );
-    let described = stage.kubectl.ok(&["describe", "rollup", "umbrella"]).await?;
+    let described = fixture.kubectl.ok(&["describe", "rollup", "umbrella"]).await?;
     let events = described.split_once("Events:").map(|(_, events)| events.to_owned()).unwrap_or_default();
     assert!(events.contains("Warning") && events.contains("UpgradeFailed"), "{events}");
     // The controller updates this metric once a second.
@@ -233,49 +233,49 @@ async fn a_life() -> Result<()> {
 async fn held_back() -> Result<()> {
     // Longer than a loaded machine takes to observe a change.
     const HOLD: SignedDuration = SignedDuration::from_secs(40);
-    let stage = Stage::set("rollup-held").await?;
-    stage.apply(&example("hyperconverged/components.yaml")?).await?;
+    let fixture = RollupFixture::new("rollup-held").await?;
+    fixture.apply(&example("hyperconverged/components.yaml")?).await?;
     for object in [VIRT, DISKS] {
-        stage.says(object, GOOD, "InstallSucceeded").await?;
+        fixture.report_conditions(object, GOOD, "InstallSucceeded").await?;
     }
     let virt = format!("{{group: kubevirt.io, kind: KubeVirt, namespace: {NAMESPACE}, name: kubevirt}}");
-    stage.apply(&umbrella(&virt, "  degradedAfter: 40s")).await?;
-    let controller = stage.controller().await?;
-    let first = times(&stage.becomes(GOOD).await?);
+    fixture.apply(&umbrella(&virt, "  degradedAfter: 40s")).await?;
+    let controller = fixture.controller().await?;
+    let first = times(&fixture.becomes(GOOD).await?);
 
     // A flap. `status.components` shows it, which proves that the controller has seen it.
     let is_seen = |wanted: &'static str| move |status: &Value| status["components"][0]["degraded"] == wanted;
-    stage.says(VIRT, ["False", "False", "True"], "HealInProgress").await?;
-    let status = stage.is_so("the flap is seen", is_seen("True")).await?;
+    fixture.report_conditions(VIRT, ["False", "False", "True"], "HealInProgress").await?;
+    let status = fixture.status_satisfies("the flap is seen", is_seen("True")).await?;
     assert_eq!((statuses(&status), times(&status)), (GOOD.map(str::to_owned), first.clone()));
-    stage.says(VIRT, GOOD, "HealSucceeded").await?;
-    let status = stage.is_so("the end of it is seen", is_seen("False")).await?;
+    fixture.report_conditions(VIRT, GOOD, "HealSucceeded").await?;
+    let status = fixture.status_satisfies("the end of it is seen", is_seen("False")).await?;
     assert_eq!(times(&status), first);
 
     // A lasting degradation. The controller that saw its start is killed before the delay is over.
-    stage.says(VIRT, ["False", "True", "True"], "HealInProgress").await?;
+    fixture.report_conditions(VIRT, ["False", "True", "True"], "HealInProgress").await?;
     let began: Timestamp =
-        text(&condition(&stage.get(VIRT).await?["status"], "Degraded")["lastTransitionTime"]).parse()?;
-    let status = stage.is_so("it is seen again", is_seen("True")).await?;
+        text(&condition(&fixture.get(VIRT).await?["status"], "Degraded")["lastTransitionTime"]).parse()?;
+    let status = fixture.status_satisfies("it is seen again", is_seen("True")).await?;
     assert_eq!(statuses(&status), ["True", "True", "False"]);
     controller.program.kill();
-    let _controller = stage.controller().await?;
-    let status = stage.becomes(["False", "True", "True"]).await?;
-    let told: Timestamp = times(&status)[2].parse()?;
-    assert!(told >= began + HOLD, "told at {told}, and it began at {began}");
+    let _controller = fixture.controller().await?;
+    let status = fixture.becomes(["False", "True", "True"]).await?;
+    let reported: Timestamp = times(&status)[2].parse()?;
+    assert!(reported >= began + HOLD, "reported at {reported}, began at {began}");
 
-    stage.says(VIRT, GOOD, "HealSucceeded").await?;
-    stage.becomes(GOOD).await?;
+    fixture.report_conditions(VIRT, GOOD, "HealSucceeded").await?;
+    fixture.becomes(GOOD).await?;
     Ok(())
 }
 
 /// Each invalid spec has its reason in condition Resolved.
 #[tokio::test]
 async fn bad_specs() -> Result<()> {
-    let stage = Stage::set("rollup-bad").await?;
-    stage.apply(&example("hyperconverged/components.yaml")?).await?;
-    stage.says(DISKS, GOOD, "InstallSucceeded").await?;
-    let _controller = stage.controller().await?;
+    let fixture = RollupFixture::new("rollup-bad").await?;
+    fixture.apply(&example("hyperconverged/components.yaml")?).await?;
+    fixture.report_conditions(DISKS, GOOD, "InstallSucceeded").await?;
+    let _controller = fixture.controller().await?;
     let disks = "{group: cdi.kubevirt.io, kind: CDI, name: cdi}";
     let cases = [
         ("{group: typo.io, kind: CDI, name: cdi}", "NotServed", "kind not served by the cluster"),
@@ -291,17 +291,19 @@ async fn bad_specs() -> Result<()> {
             "set the namespace of kubevirt",
         ),
     ];
-    for (other, reason, says) in cases {
-        stage.apply(&umbrella(&format!("{disks}, {other}"), "")).await?;
+    for (other, reason, text) in cases {
+        fixture.apply(&umbrella(&format!("{disks}, {other}"), "")).await?;
         let is_so = |status: &Value| condition(status, "Resolved")["reason"] == reason;
-        let status = stage.is_so(reason, is_so).await?;
-        assert!(message(&status, "Resolved").contains(says), "{status:#}");
+        let status = fixture.status_satisfies(reason, is_so).await?;
+        assert!(message(&status, "Resolved").contains(text), "{status:#}");
     }
     let both = "{group: cdi.kubevirt.io, kind: CDI, name: cdi, selector: {matchLabels: {a: b}}}";
-    let refused = stage.kubectl.run_with_input(&["apply", "-f", "-"], &umbrella(both, "")).await?;
+    let refused = fixture.kubectl.run_with_input(&["apply", "-f", "-"], &umbrella(both, "")).await?;
     assert!(refused.stderr.contains("set exactly one of name and selector"), "{}", refused.stderr);
-    stage.apply(&umbrella(disks, "")).await?;
-    stage.is_so("all is well again", |status| condition(status, "Resolved")["status"] == "True").await?;
-    stage.becomes(GOOD).await?;
+    fixture.apply(&umbrella(disks, "")).await?;
+    fixture
+        .status_satisfies("all is well again", |status| condition(status, "Resolved")["status"] == "True")
+        .await?;
+    fixture.becomes(GOOD).await?;
     Ok(())
 }

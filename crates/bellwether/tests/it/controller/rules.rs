@@ -6,7 +6,7 @@ use anyhow::Result;
 use bellwether_testkit::eventually;
 use serde_json::Value;
 
-use super::{Story, TIMEOUT, application, condition, config, text, widgets};
+use super::{ControllerFixture, TIMEOUT, application, condition, config, text, widgets};
 
 /// A rule for a kind that no other test uses, because HealthRules are cluster-scoped.
 fn rule(name: &str, group: &str, when: &str, state: &str) -> String {
@@ -18,15 +18,15 @@ kind: HealthRule
 metadata: {{name: {name}}}
 spec:
   for: {{group: {group}, kind: Widget}}
-  cel: [{{when: \"{when}\", state: {state}, reason: Judged, message: \"'by {name}'\"}}]
+  cel: [{{when: \"{when}\", state: {state}, reason: Assessed, message: \"'by {name}'\"}}]
 "
     )
 }
 
-async fn validity(story: &Story, name: &str, reason: &str) -> Result<String> {
+async fn validity(fixture: &ControllerFixture, name: &str, reason: &str) -> Result<String> {
     let mut valid = Value::Null;
     eventually(TIMEOUT, &format!("rule {name} is {reason}"), async || {
-        let rule = story.get(&format!("healthrule/{name}")).await?;
+        let rule = fixture.get(&format!("healthrule/{name}")).await?;
         valid = condition(&rule["status"], "Valid");
         Ok(valid["reason"] == reason
             && rule["status"]["observedGeneration"] == rule["metadata"]["generation"])
@@ -37,45 +37,45 @@ async fn validity(story: &Story, name: &str, reason: &str) -> Result<String> {
 
 #[tokio::test]
 async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> {
-    let story = Story::begin("rules").await?;
-    let group = format!("{}.example.com", story.namespace);
-    let (first, second) = (format!("{}-a", story.namespace), format!("{}-b", story.namespace));
-    story.apply(&widgets(&group, "")).await?;
-    story.kubectl(&format!("wait --for=condition=Established crd/widgets.{group} --timeout=5m")).await?;
+    let fixture = ControllerFixture::new("rules").await?;
+    let group = format!("{}.example.com", fixture.namespace);
+    let (first, second) = (format!("{}-a", fixture.namespace), format!("{}-b", fixture.namespace));
+    fixture.apply(&widgets(&group, "")).await?;
+    fixture.kubectl(&format!("wait --for=condition=Established crd/widgets.{group} --timeout=5m")).await?;
     for name in ["one", "two"] {
         let widget = format!(
             "apiVersion: {group}/v1\nkind: Widget\nmetadata: {{name: {name}, labels: {{app: shop}}}}\nspec: {{size: 3}}\n"
         );
-        eventually(TIMEOUT, "widgets can be made", async || Ok(story.apply(&widget).await.is_ok())).await?;
+        eventually(TIMEOUT, "widgets can be made", async || Ok(fixture.apply(&widget).await.is_ok())).await?;
     }
     let kinds = format!("[{{kind: ConfigMap}}, {{group: {group}, kind: Widget}}]");
-    story.apply(&application("shop", "shop", "").replace("[{kind: ConfigMap}]", &kinds)).await?;
-    story.apply(&config("settings", "shop", None)).await?;
+    fixture.apply(&application("shop", "shop", "").replace("[{kind: ConfigMap}]", &kinds)).await?;
+    fixture.apply(&config("settings", "shop", None)).await?;
     // A kind without a status is Ready as soon as it exists.
-    story.ready_is("shop", "ComponentsReady").await?;
+    fixture.ready_is("shop", "ComponentsReady").await?;
 
     // A new rule decides the verdicts of both Widgets.
-    story.apply(&rule(&first, &group, "spec.size > 2", "Failed")).await?;
-    assert_eq!(validity(&story, &first, "Active").await?, "The rule is active");
-    let message = story.ready_is("shop", "ComponentsNotReady").await?;
-    assert_eq!(message, format!("Widget/one: Judged: by {first}; Widget/two: Judged: by {first}"));
+    fixture.apply(&rule(&first, &group, "spec.size > 2", "Failed")).await?;
+    assert_eq!(validity(&fixture, &first, "Active").await?, "The rule is active");
+    let message = fixture.ready_is("shop", "ComponentsNotReady").await?;
+    assert_eq!(message, format!("Widget/one: Assessed: by {first}; Widget/two: Assessed: by {first}"));
 
     // A second, younger rule for the same kind is Overridden. creationTimestamp has whole seconds.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    story.apply(&rule(&second, &group, "true", "Suspended")).await?;
-    let message = validity(&story, &second, "Overridden").await?;
+    fixture.apply(&rule(&second, &group, "true", "Suspended")).await?;
+    let message = validity(&fixture, &second, "Overridden").await?;
     assert!(message.contains(&first), "{message}");
 
     // A syntax error makes a rule Invalid, with its position. The second rule becomes Active.
-    story.apply(&rule(&first, &group, "spec.size and true", "Failed")).await?;
-    let message = validity(&story, &first, "Invalid").await?;
+    fixture.apply(&rule(&first, &group, "spec.size and true", "Failed")).await?;
+    let message = validity(&fixture, &first, "Invalid").await?;
     assert!(message.contains("spec.cel[0].when: line 1, column 11"), "{message}");
     assert!(message.contains("write &&"), "{message}");
-    validity(&story, &second, "Active").await?;
-    story.ready_is("shop", "ComponentsReady").await?;
+    validity(&fixture, &second, "Active").await?;
+    fixture.ready_is("shop", "ComponentsReady").await?;
 
     // Without rules, the built-in verdicts are back.
-    story.kubectl(&format!("delete healthrule {first} {second}")).await?;
+    fixture.kubectl(&format!("delete healthrule {first} {second}")).await?;
     let all_ready = |status: &Value| status["objectCounts"]["ready"] == 3;
-    story.status("shop", "all three are ready", all_ready).await.map(drop)
+    fixture.status("shop", "all three are ready", all_ready).await.map(drop)
 }

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{Story, condition, example, text, texts};
+use super::{ControllerFixture, condition, example, text, texts};
 
 /// The YAML documents of an example.
 fn parts(file: &str) -> Result<Vec<String>> {
@@ -13,10 +13,10 @@ fn parts(file: &str) -> Result<Vec<String>> {
 }
 
 /// PersistentVolumes for the claims of the StatefulSets, because the cluster has no provisioner.
-async fn volumes(story: &Story, claims: &[&str]) -> Result<()> {
+async fn volumes(fixture: &ControllerFixture, claims: &[&str]) -> Result<()> {
     for claim in claims {
-        let namespace = &story.namespace;
-        story
+        let namespace = &fixture.namespace;
+        fixture
             .apply(&format!(
                 "
 apiVersion: v1
@@ -38,8 +38,8 @@ const CLAIMS: [&str; 2] =
     ["mysql-persistent-storage-wordpress-mysql-0", "wordpress-persistent-storage-wordpress-webserver-0"];
 
 /// Sets the address of a load balancer, in place of a cloud provider.
-async fn give_address(story: &Story, service: &str) -> Result<()> {
-    story.report(service, json!({ "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } })).await
+async fn give_address(fixture: &ControllerFixture, service: &str) -> Result<()> {
+    fixture.report(service, json!({ "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } })).await
 }
 
 /// The status without times and the name of the namespace.
@@ -64,23 +64,23 @@ fn redacted(status: &Value, namespace: &str) -> String {
 #[case::application_in_between(&[3, 1, 0, 5, 2, 4])]
 #[tokio::test]
 async fn in_any_order(#[case] order: &[usize]) -> Result<()> {
-    let story = Story::begin("wordpress").await?;
-    volumes(&story, &CLAIMS).await?;
+    let fixture = ControllerFixture::new("wordpress").await?;
+    volumes(&fixture, &CLAIMS).await?;
     let mut all = parts("wordpress/application.yaml")?;
     all.extend(parts("wordpress/components.yaml")?);
     for index in order {
-        story.apply(&all[*index]).await?;
+        fixture.apply(&all[*index]).await?;
     }
-    let message = story.ready_is("wordpress", "ComponentsNotReady").await?;
+    let message = fixture.ready_is("wordpress", "ComponentsNotReady").await?;
     assert!(
         message.contains("Service/wordpress-webserver-svc: load balancer has no external address"),
         "{message}"
     );
-    give_address(&story, "service/wordpress-webserver-svc").await?;
+    give_address(&fixture, "service/wordpress-webserver-svc").await?;
 
     // `kubectl wait` works with condition Ready.
-    story.kubectl("wait --for=condition=Ready application/wordpress --timeout=5m").await?;
-    let status = story.get("application/wordpress").await?["status"].take();
+    fixture.kubectl("wait --for=condition=Ready application/wordpress --timeout=5m").await?;
+    let status = fixture.get("application/wordpress").await?["status"].take();
     assert_eq!(status["componentsReady"], "5/5");
     assert_eq!(status["progress"], 100);
     assert_eq!(text(&condition(&status, "Ready")["message"]), "All components ready");
@@ -88,7 +88,7 @@ async fn in_any_order(#[case] order: &[usize]) -> Result<()> {
     for object in
         ["service/wordpress-mysql-hsvc", "statefulset/wordpress-mysql", "statefulset/wordpress-webserver"]
     {
-        story.owners_are(object, &["wordpress"]).await?;
+        fixture.owners_are(object, &["wordpress"]).await?;
     }
     Ok(())
 }
@@ -96,29 +96,29 @@ async fn in_any_order(#[case] order: &[usize]) -> Result<()> {
 /// Every field of a status, while one component is missing and another is InProgress.
 #[tokio::test]
 async fn every_field() -> Result<()> {
-    let story = Story::begin("fields").await?;
-    volumes(&story, &["mysql-persistent-storage-wordpress-mysql-0"]).await?;
+    let fixture = ControllerFixture::new("fields").await?;
+    volumes(&fixture, &["mysql-persistent-storage-wordpress-mysql-0"]).await?;
     let application = example("wordpress/application.yaml")?;
-    let more = "  dependencies: [mysql]\n  healthCheck: {template: {spec: {schedulerName: nobody, containers: \
+    let more = "  dependencies: [mysql]\n  healthCheck: {template: {spec: {schedulerName: no-scheduler, containers: \
                 [{name: check, image: check, readinessProbe: {tcpSocket: {port: 80}}}]}}}\n";
-    story.apply(&format!("{application}{more}")).await?;
+    fixture.apply(&format!("{application}{more}")).await?;
     // All but the StatefulSet of the web server.
     for part in parts("wordpress/components.yaml")?.iter().take(4) {
-        story.apply(part).await?;
+        fixture.apply(part).await?;
     }
     let is_so = |status: &Value| {
         status["componentsReady"] == "3/5"
             && condition(status, "HealthCheckValid")["status"] == "True"
             && text(&condition(status, "Ready")["message"]).contains("no external address")
     };
-    let status = story.status("wordpress", "three of five are ready", is_so).await?;
-    assert_snapshot!("status", redacted(&status, &story.namespace));
+    let status = fixture.status("wordpress", "three of five are ready", is_so).await?;
+    assert_snapshot!("status", redacted(&status, &fixture.namespace));
 
     // `kubectl get` shows the status in columns, and `kubectl describe` the reason in Events.
-    let table = story.kubectl("get application wordpress --no-headers").await?;
+    let table = fixture.kubectl("get application wordpress --no-headers").await?;
     let columns: Vec<_> = table.split_whitespace().take(5).collect();
     assert_eq!(columns, ["wordpress", "wordpress", "1.0", "3/5", "ComponentsMissing"]);
-    let described = story.kubectl("describe application wordpress").await?;
+    let described = fixture.kubectl("describe application wordpress").await?;
     let events = described.split_once("Events:").map(|(_, events)| events.to_owned()).unwrap_or_default();
     assert!(events.contains("Warning") && events.contains("ComponentsMissing"), "{events}");
     Ok(())
@@ -127,35 +127,35 @@ async fn every_field() -> Result<()> {
 /// Garbage Collection: deleting an Application deletes the objects that have the annotation, and no others.
 #[tokio::test]
 async fn deleting_it_deletes_what_was_handed_over() -> Result<()> {
-    let story = Story::begin("deleting").await?;
+    let fixture = ControllerFixture::new("deleting").await?;
     let mut components = example("wordpress/components.yaml")?;
     // One Service matches the selector and has no annotation.
     let handed_over =
         "component: wordpress-webserver-svc\n  annotations:\n    kubernetes.io/application: wordpress\n";
     assert!(components.contains(handed_over));
     components = components.replace(handed_over, "component: wordpress-webserver-svc\n");
-    story.apply(&components).await?;
-    story.apply(&example("wordpress/application.yaml")?).await?;
+    fixture.apply(&components).await?;
+    fixture.apply(&example("wordpress/application.yaml")?).await?;
     for object in
         ["service/wordpress-mysql-hsvc", "statefulset/wordpress-mysql", "statefulset/wordpress-webserver"]
     {
-        story.owners_are(object, &["wordpress"]).await?;
+        fixture.owners_are(object, &["wordpress"]).await?;
     }
-    let status = story
+    let status = fixture
         .status("wordpress", "all are installed", |status| texts(&status["installed"]).len() == 5)
         .await?;
     assert_eq!(status["objectCounts"]["total"], 5, "also what was not handed over is counted");
-    story.owners_are("service/wordpress-webserver-svc", &[]).await?;
+    fixture.owners_are("service/wordpress-webserver-svc", &[]).await?;
 
-    story.kubectl("delete application wordpress").await?;
+    fixture.kubectl("delete application wordpress").await?;
     for object in
         ["service/wordpress-mysql-hsvc", "statefulset/wordpress-mysql", "statefulset/wordpress-webserver"]
     {
-        story.is_gone(object).await?;
+        fixture.is_gone(object).await?;
     }
     // The garbage collector also deletes the Pods of the components.
-    story.is_gone("pod/wordpress-mysql-0").await?;
-    assert!(story.exists("service/wordpress-webserver-svc").await?);
+    fixture.is_gone("pod/wordpress-mysql-0").await?;
+    assert!(fixture.exists("service/wordpress-webserver-svc").await?);
     Ok(())
 }
 
@@ -164,27 +164,27 @@ async fn deleting_it_deletes_what_was_handed_over() -> Result<()> {
 /// does not own its dependencies.
 #[tokio::test]
 async fn a_database_of_others() -> Result<()> {
-    let story = Story::begin("shared").await?;
+    let fixture = ControllerFixture::new("shared").await?;
     let claims = ["mysql-persistent-storage-mysql-0", "wordpress-persistent-storage-wordpress-webserver-0"];
-    volumes(&story, &claims).await?;
-    story.apply(&example("wordpress/shared-mysql/wordpress.yaml")?).await?;
+    volumes(&fixture, &claims).await?;
+    fixture.apply(&example("wordpress/shared-mysql/wordpress.yaml")?).await?;
     let is_missing = |status: &Value| texts(&status["missing"]) == ["mysql"];
-    let status = story.status("wordpress", "mysql is missing", is_missing).await?;
+    let status = fixture.status("wordpress", "mysql is missing", is_missing).await?;
     assert_eq!(status["dependencies"], json!([{ "name": "mysql", "installed": false, "ready": "Unknown" }]));
     assert_eq!(condition(&status, "Installed")["reason"], "DependenciesMissing");
 
-    story.apply(&example("wordpress/shared-mysql/mysql.yaml")?).await?;
+    fixture.apply(&example("wordpress/shared-mysql/mysql.yaml")?).await?;
     let is_ready = |status: &Value| {
         status["dependencies"][0] == json!({ "name": "mysql", "installed": true, "ready": "True" })
     };
-    let status = story.status("wordpress", "mysql is there and ready", is_ready).await?;
+    let status = fixture.status("wordpress", "mysql is there and ready", is_ready).await?;
     assert_eq!(condition(&status, "Installed")["status"], "True");
-    let owners = story.get("application/mysql").await?["metadata"]["ownerReferences"].take();
+    let owners = fixture.get("application/mysql").await?["metadata"]["ownerReferences"].take();
     assert!(owners.is_null(), "{owners}");
 
-    story.kubectl("delete application mysql").await?;
-    story.status("wordpress", "mysql is missing again", is_missing).await?;
-    story.is_gone("statefulset/mysql").await?;
-    assert!(story.exists("statefulset/wordpress-webserver").await?);
+    fixture.kubectl("delete application mysql").await?;
+    fixture.status("wordpress", "mysql is missing again", is_missing).await?;
+    fixture.is_gone("statefulset/mysql").await?;
+    assert!(fixture.exists("statefulset/wordpress-webserver").await?);
     Ok(())
 }

@@ -243,7 +243,7 @@ metadata:
 #[case::member_of_both(
     "cm/both",
     "ConfigMap/both belongs to Application.app.k8s.io blog/s\nConfigMap/both belongs to Application blog/s\n  not owned yet: \
-     the controller has not set the owner reference\n  If no controller is running, start one: bellwether controller\n",
+     the controller has not set the owner reference\n  If no controller is running, start one:\n    bellwether controller\n",
     0
 )]
 #[case::owned(

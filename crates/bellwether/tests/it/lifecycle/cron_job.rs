@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::{Story, pod};
+use super::{LifecycleFixture, pod};
 
 /// Runs once a year, so never during the test.
 fn cron_job(name: &str) -> String {
@@ -19,7 +19,7 @@ spec:
       backoffLimit: 0
       template:
         spec:
-          schedulerName: the-story
+          schedulerName: no-scheduler
           restartPolicy: Never
           containers: [{{name: server, image: 'shop/{name}:1'}}]
 "
@@ -28,31 +28,31 @@ spec:
 
 #[tokio::test]
 async fn cron_jobs() -> Result<()> {
-    let mut story = Story::begin("cron-job").await?;
+    let mut fixture = LifecycleFixture::new("cron-job").await?;
     // The controller starts a missed run at once.
     let long_ago = json!({ "lastScheduleTime": "2020-01-01T00:00:00Z" });
     let report = "cronjob/report";
-    story.accepted("accepted", &cron_job("report")).await?;
-    story.apply(&cron_job("report")).await?;
-    story.is("created", report, "Ready Scheduled").await?;
-    story.report(report, long_ago.clone()).await?;
-    let run = story.next_pod().await?;
-    story.is("run started", report, "Ready Running").await?;
-    story.bind(&run).await?;
-    story.is("run completed", report, "Ready Scheduled 100% last run").await?;
-    story.kubectl("delete --wait=false cronjob/report").await?;
-    story.is("deleted", report, "Terminating").await?;
-    story.release(report).await?;
-    story.is_gone("finalizer removed", report).await?;
+    fixture.accepted("accepted", &cron_job("report")).await?;
+    fixture.apply(&cron_job("report")).await?;
+    fixture.is("created", report, "Ready Scheduled").await?;
+    fixture.report(report, long_ago.clone()).await?;
+    let run = fixture.next_pod().await?;
+    fixture.is("run started", report, "Ready Running").await?;
+    fixture.bind(&run).await?;
+    fixture.is("run completed", report, "Ready Scheduled 100% last run").await?;
+    fixture.kubectl("delete --wait=false cronjob/report").await?;
+    fixture.is("deleted", report, "Terminating").await?;
+    fixture.release(report).await?;
+    fixture.is_gone("finalizer removed", report).await?;
 
     let bill = "cronjob/bill";
-    story.apply(&cron_job("bill")).await?;
-    story.report(bill, long_ago).await?;
-    let run = story.next_pod().await?;
-    story.report(&run, pod::failed(3)).await?;
-    story.is("another one, run failed", bill, "Failed").await?;
-    story.patch(bill, json!({ "spec": { "suspend": true } })).await?;
-    story.is("suspended", bill, "Ready Suspended").await?;
-    story.end("cron_jobs");
+    fixture.apply(&cron_job("bill")).await?;
+    fixture.report(bill, long_ago).await?;
+    let run = fixture.next_pod().await?;
+    fixture.report(&run, pod::failed(3)).await?;
+    fixture.is("another one, run failed", bill, "Failed").await?;
+    fixture.patch(bill, json!({ "spec": { "suspend": true } })).await?;
+    fixture.is("suspended", bill, "Ready Suspended").await?;
+    fixture.end("cron_jobs");
     Ok(())
 }

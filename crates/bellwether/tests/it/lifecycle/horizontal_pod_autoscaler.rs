@@ -3,7 +3,7 @@
 use anyhow::Result;
 use jiff::SignedDuration;
 
-use super::Story;
+use super::LifecycleFixture;
 
 fn autoscaler(name: &str) -> String {
     format!(
@@ -29,7 +29,7 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec:
-      schedulerName: the-story
+      schedulerName: no-scheduler
       containers: [{name: server, image: 'shop/web:1'}]
 ";
 
@@ -53,21 +53,21 @@ spec:
 
 #[tokio::test]
 async fn horizontal_pod_autoscaler() -> Result<()> {
-    let mut story = Story::begin("autoscaler").await?;
+    let mut fixture = LifecycleFixture::new("autoscaler").await?;
     let web = "horizontalpodautoscaler/web";
-    story.accepted("accepted", &autoscaler("web")).await?;
-    story.apply(DEPLOYMENT).await?;
-    story.apply(&autoscaler("web")).await?;
-    story.apply(&autoscaler("nothing")).await?;
-    let pod = story.next_pod().await?;
-    story.bind(&pod).await?;
-    story.is("target does not exist", "horizontalpodautoscaler/nothing", "Failed").await?;
+    fixture.accepted("accepted", &autoscaler("web")).await?;
+    fixture.apply(DEPLOYMENT).await?;
+    fixture.apply(&autoscaler("web")).await?;
+    fixture.apply(&autoscaler("nothing")).await?;
+    let pod = fixture.next_pod().await?;
+    fixture.bind(&pod).await?;
+    fixture.is("target does not exist", "horizontalpodautoscaler/nothing", "Failed").await?;
     let minute = SignedDuration::from_mins(1);
-    story.is_after(minute, "no metrics server, after 1 minute", web, "InProgress FailedGet").await?;
-    story.is_after(5 * minute, "no metrics server, after 5 minutes", web, "Failed FailedGet").await?;
+    fixture.is_after(minute, "no metrics server, after 1 minute", web, "InProgress FailedGet").await?;
+    fixture.is_after(5 * minute, "no metrics server, after 5 minutes", web, "Failed FailedGet").await?;
 
-    story.apply(METRICS).await?;
-    story
+    fixture.apply(METRICS).await?;
+    fixture
         .kubectl("wait --for=condition=Established customresourcedefinition/pods.metrics.k8s.io --timeout=5m")
         .await?;
     let name = pod.trim_start_matches("pod/");
@@ -81,16 +81,16 @@ window: 30s
 containers: [{{name: server, usage: {{cpu: 1m, memory: 2Gi}}}}]
 "
     );
-    story.apply(&metrics).await?;
-    story.is("metrics above the target", web, "Ready").await?;
-    story.is("its target", "deployment/web", "InProgress ReplicasNotReady 50%").await?;
-    story.kubectl("scale deployment/web --replicas=0").await?;
-    story.is("target scaled to 0", web, "Ready ScalingDisabled").await?;
-    story.kubectl("delete --wait=false horizontalpodautoscaler/web").await?;
-    story.is("deleted", web, "Terminating").await?;
-    story.release(web).await?;
-    story.is_gone("finalizer removed", web).await?;
-    story.kubectl("delete customresourcedefinition/pods.metrics.k8s.io").await?;
-    story.end("horizontal_pod_autoscaler");
+    fixture.apply(&metrics).await?;
+    fixture.is("metrics above the target", web, "Ready").await?;
+    fixture.is("its target", "deployment/web", "InProgress ReplicasNotReady 50%").await?;
+    fixture.kubectl("scale deployment/web --replicas=0").await?;
+    fixture.is("target scaled to 0", web, "Ready ScalingDisabled").await?;
+    fixture.kubectl("delete --wait=false horizontalpodautoscaler/web").await?;
+    fixture.is("deleted", web, "Terminating").await?;
+    fixture.release(web).await?;
+    fixture.is_gone("finalizer removed", web).await?;
+    fixture.kubectl("delete customresourcedefinition/pods.metrics.k8s.io").await?;
+    fixture.end("horizontal_pod_autoscaler");
     Ok(())
 }

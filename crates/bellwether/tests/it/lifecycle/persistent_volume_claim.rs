@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::Story;
+use super::LifecycleFixture;
 
 const CLAIM: &str = "
 apiVersion: v1
@@ -19,15 +19,15 @@ apiVersion: v1
 kind: Pod
 metadata: {name: user}
 spec:
-  schedulerName: the-story
+  schedulerName: no-scheduler
   containers: [{name: server, image: 'shop/db:1'}]
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 ";
 
 #[tokio::test]
 async fn persistent_volume_claim() -> Result<()> {
-    let mut story = Story::begin("claim").await?;
-    let (data, namespace) = ("persistentvolumeclaim/data", story.namespace.clone());
+    let mut fixture = LifecycleFixture::new("claim").await?;
+    let (data, namespace) = ("persistentvolumeclaim/data", fixture.namespace.clone());
     // PersistentVolumes and StorageClasses are cluster-scoped.
     let volume = format!("persistentvolume/{namespace}");
     let volume_manifest = format!(
@@ -51,30 +51,30 @@ provisioner: kubernetes.io/no-provisioner
 volumeBindingMode: WaitForFirstConsumer
 "
     );
-    story.apply(CLAIM).await?;
-    story.is("no matching volume", data, "InProgress Pending").await?;
-    story.apply(&volume_manifest).await?;
-    story.is("volume created", data, "Ready Bound").await?;
-    story.is("its volume", &volume, "Ready Bound").await?;
-    story.kubectl(&format!("delete --wait=false {volume}")).await?;
-    story.is("volume deleted", &volume, "Terminating").await?;
-    story.release(&volume).await?;
-    story.is("volume removed", data, "Failed Lost").await?;
+    fixture.apply(CLAIM).await?;
+    fixture.is("no matching volume", data, "InProgress Pending").await?;
+    fixture.apply(&volume_manifest).await?;
+    fixture.is("volume created", data, "Ready Bound").await?;
+    fixture.is("its volume", &volume, "Ready Bound").await?;
+    fixture.kubectl(&format!("delete --wait=false {volume}")).await?;
+    fixture.is("volume deleted", &volume, "Terminating").await?;
+    fixture.release(&volume).await?;
+    fixture.is("volume removed", data, "Failed Lost").await?;
 
-    story.apply(USER).await?;
-    story.bind("pod/user").await?;
-    story.kubectl("delete --wait=false persistentvolumeclaim/data").await?;
-    story.is("deleted while a Pod uses it", data, "Terminating").await?;
-    story.kubectl("delete pod/user").await?;
-    story.is_gone("Pod removed", data).await?;
+    fixture.apply(USER).await?;
+    fixture.bind("pod/user").await?;
+    fixture.kubectl("delete --wait=false persistentvolumeclaim/data").await?;
+    fixture.is("deleted while a Pod uses it", data, "Terminating").await?;
+    fixture.kubectl("delete pod/user").await?;
+    fixture.is_gone("Pod removed", data).await?;
 
-    story.apply(&class_manifest).await?;
+    fixture.apply(&class_manifest).await?;
     let of_class = CLAIM.replace("''", &namespace).replace("name: data", "name: later");
-    story.apply(&of_class).await?;
-    story
+    fixture.apply(&of_class).await?;
+    fixture
         .is("another, of a class that waits for a Pod", "persistentvolumeclaim/later", "InProgress Pending")
         .await?;
-    story.kubectl(&format!("delete storageclass/{namespace}")).await?;
-    story.end("persistent_volume_claim");
+    fixture.kubectl(&format!("delete storageclass/{namespace}")).await?;
+    fixture.end("persistent_volume_claim");
     Ok(())
 }

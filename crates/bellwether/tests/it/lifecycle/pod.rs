@@ -4,7 +4,7 @@ use anyhow::Result;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::Story;
+use super::LifecycleFixture;
 
 /// The status of a Pod whose only container is not ready.
 fn not_ready(phase: &str, container: Value) -> Value {
@@ -64,7 +64,7 @@ apiVersion: v1
 kind: Pod
 metadata: {name: web, finalizers: [example.com/hold]}
 spec:
-  schedulerName: the-story
+  schedulerName: no-scheduler
   initContainers: [{name: migrate, image: 'shop/migrate:1'}]
   containers: [{name: server, image: 'shop/web:1'}]
 ";
@@ -89,19 +89,19 @@ spec:
 
 #[tokio::test]
 async fn pod() -> Result<()> {
-    let mut story = Story::begin("pod").await?;
-    story.apply(CHOOSY).await?;
+    let mut fixture = LifecycleFixture::new("pod").await?;
+    fixture.apply(CHOOSY).await?;
     let (soon, later) = (SignedDuration::from_secs(14), SignedDuration::from_secs(15));
-    story.is_after(soon, "unschedulable for 14 s", "pod/choosy", "InProgress Unschedulable").await?;
-    story.is_after(later, "unschedulable for 15 s", "pod/choosy", "Failed Unschedulable").await?;
-    story.apply(GATED).await?;
-    story.is("scheduling gate", "pod/gated", "Suspended").await?;
-    story.patch("pod/gated", json!({ "spec": { "schedulingGates": null } })).await?;
-    story.is("scheduling gate removed", "pod/gated", "Ready").await?;
+    fixture.is_after(soon, "unschedulable for 14 s", "pod/choosy", "InProgress Unschedulable").await?;
+    fixture.is_after(later, "unschedulable for 15 s", "pod/choosy", "Failed Unschedulable").await?;
+    fixture.apply(GATED).await?;
+    fixture.is("scheduling gate", "pod/gated", "Suspended").await?;
+    fixture.patch("pod/gated", json!({ "spec": { "schedulingGates": null } })).await?;
+    fixture.is("scheduling gate removed", "pod/gated", "Ready").await?;
 
     let web = "pod/web";
-    story.apply(POD).await?;
-    story.is("not scheduled", web, "InProgress").await?;
+    fixture.apply(POD).await?;
+    fixture.is("not scheduled", web, "InProgress").await?;
     let prepared = json!({
         "phase": "Pending",
         "conditions": [{ "type": "PodScheduled", "status": "True" }],
@@ -114,37 +114,37 @@ async fn pod() -> Result<()> {
             "state": { "waiting": { "reason": "PodInitializing" } },
         }],
     });
-    story.report(web, prepared).await?;
-    story.is("scheduled", web, "InProgress").await?;
+    fixture.report(web, prepared).await?;
+    fixture.is("scheduled", web, "InProgress").await?;
     let init = |ready: bool, state: Value| {
         json!({ "initContainerStatuses": [{
             "name": "migrate", "image": "shop/migrate:1", "imageID": "", "ready": ready,
             "restartCount": 1, "state": state, "lastState": ended(2, "Error"),
         }] })
     };
-    story.report(web, init(false, json!({ "waiting": { "reason": "CrashLoopBackOff" } }))).await?;
-    story.is("init container in CrashLoopBackOff", web, "Failed CrashLoopBackOff").await?;
-    story.report(web, init(true, ended(0, "Completed"))).await?;
-    story.is("init container completed", web, "InProgress").await?;
-    story.report(web, waiting("ErrImagePull", Some("not found"))).await?;
-    story.is("ErrImagePull", web, "Failed ErrImagePull").await?;
-    story.report(web, image_pull_back_off("shop/web:1")).await?;
-    story.is("ImagePullBackOff", web, "Failed ImagePullBackOff").await?;
-    story.report(web, waiting("CreateContainerConfigError", Some("secret \"db\" not found"))).await?;
-    story.is("Secret missing", web, "Failed CreateContainerConfigError").await?;
-    story.report(web, waiting("ContainerCreating", None)).await?;
-    story.is("Secret created", web, "InProgress PodPending").await?;
+    fixture.report(web, init(false, json!({ "waiting": { "reason": "CrashLoopBackOff" } }))).await?;
+    fixture.is("init container in CrashLoopBackOff", web, "Failed CrashLoopBackOff").await?;
+    fixture.report(web, init(true, ended(0, "Completed"))).await?;
+    fixture.is("init container completed", web, "InProgress").await?;
+    fixture.report(web, waiting("ErrImagePull", Some("not found"))).await?;
+    fixture.is("ErrImagePull", web, "Failed ErrImagePull").await?;
+    fixture.report(web, image_pull_back_off("shop/web:1")).await?;
+    fixture.is("ImagePullBackOff", web, "Failed ImagePullBackOff").await?;
+    fixture.report(web, waiting("CreateContainerConfigError", Some("secret \"db\" not found"))).await?;
+    fixture.is("Secret missing", web, "Failed CreateContainerConfigError").await?;
+    fixture.report(web, waiting("ContainerCreating", None)).await?;
+    fixture.is("Secret created", web, "InProgress PodPending").await?;
     let running = json!({ "restartCount": 0, "started": true, "state": { "running": {} } });
-    story.report(web, not_ready("Running", running)).await?;
-    story.is("running", web, "InProgress PodNotReady").await?;
+    fixture.report(web, not_ready("Running", running)).await?;
+    fixture.is("running", web, "InProgress PodNotReady").await?;
     let ready = json!({ "containerStatuses": [{
         "name": "server", "image": "shop/web:1", "imageID": "", "ready": true, "started": true,
         "restartCount": 0, "state": { "running": {} },
     }], "conditions": [{ "type": "Ready", "status": "True" }] });
-    story.report(web, ready).await?;
-    story.is("readiness probe succeeds", web, "Ready").await?;
-    story.report(web, crash_loop(1)).await?;
-    story.is("CrashLoopBackOff", web, "Failed CrashLoopBackOff").await?;
+    fixture.report(web, ready).await?;
+    fixture.is("readiness probe succeeds", web, "Ready").await?;
+    fixture.report(web, crash_loop(1)).await?;
+    fixture.is("CrashLoopBackOff", web, "Failed CrashLoopBackOff").await?;
     let out_of_memory = |restarts: u32| {
         let container = json!({
             "restartCount": restarts, "started": true, "state": { "running": {} },
@@ -152,27 +152,27 @@ async fn pod() -> Result<()> {
         });
         not_ready("Running", container)
     };
-    story.report(web, out_of_memory(1)).await?;
-    story.is("OOMKilled and restarted", web, "InProgress").await?;
-    story.report(web, out_of_memory(3)).await?;
-    story.is("OOMKilled in a crash loop", web, "Failed OOMKilled").await?;
-    story.kubectl("delete --wait=false pod/web").await?;
-    story.is("deleted", web, "Terminating").await?;
-    story.release(web).await?;
-    story.is_gone("finalizer removed", web).await?;
+    fixture.report(web, out_of_memory(1)).await?;
+    fixture.is("OOMKilled and restarted", web, "InProgress").await?;
+    fixture.report(web, out_of_memory(3)).await?;
+    fixture.is("OOMKilled in a crash loop", web, "Failed OOMKilled").await?;
+    fixture.kubectl("delete --wait=false pod/web").await?;
+    fixture.is("deleted", web, "Terminating").await?;
+    fixture.release(web).await?;
+    fixture.is_gone("finalizer removed", web).await?;
 
-    story.kubectl("run done --image=shop/web:1 --restart=Never").await?;
-    story.is("another one, restartPolicy Never", "pod/done", "Ready PodReady").await?;
-    story.deleted("being deleted", "pods/done").await?;
-    story.report("pod/done", json!({ "phase": "Succeeded" })).await?;
-    story.is("completed", "pod/done", "Ready Completed").await?;
-    story.report("pod/done", failed(3)).await?;
-    story.is("failed", "pod/done", "Failed").await?;
+    fixture.kubectl("run done --image=shop/web:1 --restart=Never").await?;
+    fixture.is("another one, restartPolicy Never", "pod/done", "Ready PodReady").await?;
+    fixture.deleted("being deleted", "pods/done").await?;
+    fixture.report("pod/done", json!({ "phase": "Succeeded" })).await?;
+    fixture.is("completed", "pod/done", "Ready Completed").await?;
+    fixture.report("pod/done", failed(3)).await?;
+    fixture.is("failed", "pod/done", "Failed").await?;
     let evicted = json!({
         "phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory.",
     });
-    story.report("pod/done", evicted).await?;
-    story.is("evicted", "pod/done", "Failed Evicted").await?;
-    story.end("pod");
+    fixture.report("pod/done", evicted).await?;
+    fixture.is("evicted", "pod/done", "Failed Evicted").await?;
+    fixture.end("pod");
     Ok(())
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use serde_json::json;
 
-use super::{Story, pod};
+use super::{LifecycleFixture, pod};
 
 const BUDGET: &str = "
 apiVersion: policy/v1
@@ -22,7 +22,7 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec:
-      schedulerName: the-story
+      schedulerName: no-scheduler
       containers: [{name: server, image: 'shop/web:1'}]
 ";
 
@@ -40,40 +40,40 @@ spec:
   template:
     metadata: {labels: {app: import}}
     spec:
-      schedulerName: the-story
+      schedulerName: no-scheduler
       restartPolicy: Never
       containers: [{name: server, image: 'shop/import:1'}]
 ";
 
 #[tokio::test]
 async fn pod_disruption_budget() -> Result<()> {
-    let mut story = Story::begin("budget").await?;
+    let mut fixture = LifecycleFixture::new("budget").await?;
     let web = "poddisruptionbudget/web";
-    story.accepted("accepted", BUDGET).await?;
-    story.apply(BUDGET).await?;
-    story.is("no Pods", web, "InProgress TooFewPods 0%").await?;
-    story.apply(DEPLOYMENT).await?;
-    let pods = story.waiting(3).await?;
+    fixture.accepted("accepted", BUDGET).await?;
+    fixture.apply(BUDGET).await?;
+    fixture.is("no Pods", web, "InProgress TooFewPods 0%").await?;
+    fixture.apply(DEPLOYMENT).await?;
+    let pods = fixture.waiting(3).await?;
     let [first, second, third] = pods.as_slice() else { bail!("not three Pods") };
-    story.bind(first).await?;
-    story.is("one Pod ready", web, "InProgress TooFewPods 50%").await?;
-    story.bind(second).await?;
-    story.is("two Pods ready", web, "Ready EnoughPods 100% 2 Pods healthy").await?;
-    story.bind(third).await?;
-    story.is("three Pods ready", web, "Ready EnoughPods 100% 3 Pods healthy").await?;
-    story.report(first, pod::crash_loop(4)).await?;
-    story.is("one Pod in CrashLoopBackOff", web, "Ready EnoughPods 100% 2 Pods healthy").await?;
-    story.patch(web, json!({ "spec": { "minAvailable": 3 } })).await?;
-    story.is("minAvailable 3", web, "InProgress TooFewPods 66%").await?;
-    story.patch(web, json!({ "spec": { "minAvailable": 0 } })).await?;
-    story.is("minAvailable 0", web, "Ready").await?;
-    story.kubectl("delete --wait=false poddisruptionbudget/web").await?;
-    story.is("deleted", web, "Terminating").await?;
-    story.release(web).await?;
-    story.is_gone("finalizer removed", web).await?;
+    fixture.bind(first).await?;
+    fixture.is("one Pod ready", web, "InProgress TooFewPods 50%").await?;
+    fixture.bind(second).await?;
+    fixture.is("two Pods ready", web, "Ready EnoughPods 100% 2 Pods healthy").await?;
+    fixture.bind(third).await?;
+    fixture.is("three Pods ready", web, "Ready EnoughPods 100% 3 Pods healthy").await?;
+    fixture.report(first, pod::crash_loop(4)).await?;
+    fixture.is("one Pod in CrashLoopBackOff", web, "Ready EnoughPods 100% 2 Pods healthy").await?;
+    fixture.patch(web, json!({ "spec": { "minAvailable": 3 } })).await?;
+    fixture.is("minAvailable 3", web, "InProgress TooFewPods 66%").await?;
+    fixture.patch(web, json!({ "spec": { "minAvailable": 0 } })).await?;
+    fixture.is("minAvailable 0", web, "Ready").await?;
+    fixture.kubectl("delete --wait=false poddisruptionbudget/web").await?;
+    fixture.is("deleted", web, "Terminating").await?;
+    fixture.release(web).await?;
+    fixture.is_gone("finalizer removed", web).await?;
 
-    story.apply(UNCOUNTABLE).await?;
-    story.is("another one, for the Pods of a Job", "poddisruptionbudget/import", "Failed").await?;
-    story.end("pod_disruption_budget");
+    fixture.apply(UNCOUNTABLE).await?;
+    fixture.is("another one, for the Pods of a Job", "poddisruptionbudget/import", "Failed").await?;
+    fixture.end("pod_disruption_budget");
     Ok(())
 }

@@ -5,7 +5,7 @@ use bellwether_testkit::eventually;
 use rstest::rstest;
 use serde_json::Value;
 
-use super::{AssessedLine, Story, TIMEOUT};
+use super::{AssessedLine, LifecycleFixture, TIMEOUT};
 
 /// A workload whose Pods the scheduler and kwok run.
 fn workload(kind: &str, spec: &str) -> String {
@@ -28,20 +28,20 @@ spec:
 #[case::daemon_set("DaemonSet", "")]
 #[tokio::test]
 async fn ready_only_at_the_end(#[case] kind: &str, #[case] spec: &str) -> Result<()> {
-    let mut story = Story::begin("rollout").await?;
+    let mut fixture = LifecycleFixture::new("rollout").await?;
     let (plural, web) = (format!("{}s", kind.to_lowercase()), format!("{kind}/web"));
-    let address = format!("/apis/apps/v1/namespaces/{}/{plural}", story.namespace);
-    let before: Value = serde_json::from_str(&story.kubectl(&format!("get --raw {address}")).await?)?;
-    story.apply(&workload(kind, spec)).await?;
-    story.is("created", &web, "Ready").await?;
-    story.kubectl(&format!("set image {web} server=shop/web:2")).await?;
-    story.is("changed", &web, "Ready").await?;
+    let address = format!("/apis/apps/v1/namespaces/{}/{plural}", fixture.namespace);
+    let before: Value = serde_json::from_str(&fixture.kubectl(&format!("get --raw {address}")).await?)?;
+    fixture.apply(&workload(kind, spec)).await?;
+    fixture.is("created", &web, "Ready").await?;
+    fixture.kubectl(&format!("set image {web} server=shop/web:2")).await?;
+    fixture.is("changed", &web, "Ready").await?;
 
     // The API server still has every version.
     let start = before["metadata"]["resourceVersion"].as_str().context("a list without a version")?;
-    let workloads = history(&story, &address, start, &web).await?;
-    let pods = format!("/api/v1/namespaces/{}/pods", story.namespace);
-    let pods = history(&story, &pods, start, "pods").await?;
+    let workloads = history(&fixture, &address, start, &web).await?;
+    let pods = format!("/api/v1/namespaces/{}/pods", fixture.namespace);
+    let pods = history(&fixture, &pods, start, "pods").await?;
     let wanted = running(&pods, u64::MAX, 2);
     assert!(wanted > 0, "Pods exist at the end");
 
@@ -66,14 +66,14 @@ async fn ready_only_at_the_end(#[case] kind: &str, #[case] spec: &str) -> Result
 type Version = (u64, String, Value);
 
 /// The watch events at `address` since `start`, up to the version that `kubectl get WHAT` returns now.
-async fn history(story: &Story, address: &str, start: &str, what: &str) -> Result<Vec<Version>> {
+async fn history(fixture: &LifecycleFixture, address: &str, start: &str, what: &str) -> Result<Vec<Version>> {
     let watch = format!("get --raw {address}?watch=1&resourceVersion={start}&timeoutSeconds=1");
     let newest = "jsonpath={.metadata.resourceVersion}{.items[*].metadata.resourceVersion}";
-    let newest = story.kubectl(&format!("get {what} -o {newest}")).await?;
+    let newest = fixture.kubectl(&format!("get {what} -o {newest}")).await?;
     let mut versions: Vec<Version> = Vec::new();
     eventually(TIMEOUT, "the watch has every version", async || {
         versions.clear();
-        for line in story.kubectl(&watch).await?.lines() {
+        for line in fixture.kubectl(&watch).await?.lines() {
             let mut event: Value = serde_json::from_str(line)?;
             let version =
                 event["object"]["metadata"]["resourceVersion"].as_str().context("no version")?.parse()?;

@@ -10,7 +10,7 @@ use crate::builtin::{
     Evaluator, KindRule,
     clause::{self, BuiltinClause, Otherwise, condition, fewer, has, is, lacks, no_condition, part_is, some},
 };
-use crate::{read::Reader, verdict::Verdict};
+use crate::{read::Reader, reasons, verdict::Verdict};
 
 pub(super) const RULES: &[KindRule] = &[
     // PostgreSQL.
@@ -242,7 +242,7 @@ fn elasticsearch(o: &Reader<'_>) -> Verdict {
     let available = o.count("status.availableNodes");
     if verdict.state == Ready && available < wanted {
         let message = format!("{available} of {wanted} nodes available");
-        return Verdict::in_progress("TooFewAvailableNodes", message).progress(available, wanted);
+        return Verdict::in_progress(reasons::too_few("availableNodes"), message).progress(available, wanted);
     }
     verdict
 }
@@ -255,8 +255,8 @@ fn cassandra(o: &Reader<'_>) -> Verdict {
     let message = format!("{ready} of {members} members ready");
     let verdict = match members {
         0 => Verdict::not_observed(),
-        _ if ready < members => Verdict::in_progress("MembersNotReady", message),
-        _ => Verdict::ready("MembersReady", message),
+        _ if ready < members => Verdict::in_progress(reasons::MEMBERS_NOT_READY, message),
+        _ => Verdict::ready(reasons::MEMBERS_READY, message),
     };
     if members == 0 { verdict } else { verdict.progress(ready, members) }
 }

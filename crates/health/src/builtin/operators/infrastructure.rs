@@ -11,7 +11,7 @@ use crate::builtin::{
     clause::{BuiltinClause, behind, condition, condition_for, flag, has, is, lacks, no_condition, part_is},
     declarative::declarative_unless_status,
 };
-use crate::{generic, read::Reader, verdict::Verdict};
+use crate::{generic, read::Reader, reasons, verdict::Verdict};
 
 pub(super) const RULES: &[KindRule] = &[
     // Crossplane: Synced is about the last reconcile, Ready about the external resource.
@@ -261,7 +261,7 @@ fn cluster(o: &Reader<'_>) -> Verdict {
     let verdict = generic::evaluate(o).or_else(|| generic::unreported(o));
     match (verdict, o.text("status.phase")) {
         (Some(verdict), phase @ ("Pending" | "Provisioning")) if verdict.state == Ready => {
-            Verdict::in_progress("Provisioning", format!("phase {phase}"))
+            Verdict::in_progress(reasons::PROVISIONING, format!("phase {phase}"))
         }
         (Some(verdict), _) => verdict,
         (None, _) => Verdict::not_observed(),

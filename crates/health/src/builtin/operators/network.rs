@@ -8,7 +8,7 @@ use crate::builtin::{
     clause::{BuiltinClause, is, lacks, part_is},
     declarative::{declarative_unless_status, ready_unless_status},
 };
-use crate::{generic, read::Reader, verdict::Verdict};
+use crate::{generic, read::Reader, reasons, verdict::Verdict};
 
 pub(super) const RULES: &[KindRule] = &[
     complete("gateway.solo.io/*", GLOO, InProgress),
@@ -87,7 +87,7 @@ fn istio(o: &Reader<'_>) -> Verdict {
                 Some(text) => format!("validation error: {text}"),
                 None => "validation error".to_owned(),
             };
-            Verdict::failed("ValidationFailed", message)
+            Verdict::failed(reasons::VALIDATION_FAILED, message)
         }
         None => ready_unless_status(o),
     }

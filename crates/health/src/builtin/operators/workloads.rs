@@ -9,11 +9,12 @@ use super::rule;
 use crate::{
     builtin::{
         Evaluator, KindRule,
-        apps::{OLD_REPLICAS, REPLICA, old_replicas},
+        apps::{REPLICA, old_replicas},
         clause::{BuiltinClause, condition, condition_for, fewer, flag, is, label_is, no_condition},
     },
     generation, generic,
     read::Reader,
+    reasons,
     verdict::Verdict,
 };
 
@@ -166,7 +167,7 @@ fn rollout_state(o: &Reader<'_>, wanted: i64) -> Verdict {
             "" => "paused".to_owned(),
             message => format!("paused: {message}"),
         };
-        return Verdict::suspended("Paused", message);
+        return Verdict::suspended(reasons::PAUSED, message);
     }
     if !o.has("status") {
         return Verdict::not_observed();
@@ -182,7 +183,7 @@ fn rollout_state(o: &Reader<'_>, wanted: i64) -> Verdict {
         && observed < workload
     {
         return Verdict::in_progress(
-            generation::REASON,
+            reasons::LATEST_GENERATION_NOT_OBSERVED,
             format!("observed workload generation {observed}, want {workload}"),
         );
     }
@@ -192,19 +193,22 @@ fn rollout_state(o: &Reader<'_>, wanted: i64) -> Verdict {
     let updated = o.count("status.updatedReplicas");
     let (existing, available) = (o.count("status.replicas"), o.count("status.availableReplicas"));
     if updated < wanted {
-        return Verdict::in_progress("RollingOut", format!("{updated} of {wanted} replicas updated"));
+        return Verdict::in_progress(reasons::ROLLING_OUT, format!("{updated} of {wanted} replicas updated"));
     }
     if available < updated {
         return Verdict::in_progress(
-            "ReplicasNotAvailable",
+            reasons::REPLICAS_NOT_AVAILABLE,
             format!("{available} of {updated} replicas available"),
         );
     }
     if existing > updated {
-        return Verdict::in_progress(OLD_REPLICAS, old_replicas(existing - updated, REPLICA));
+        return Verdict::in_progress(
+            reasons::OLD_REPLICAS_TERMINATING,
+            old_replicas(existing - updated, REPLICA),
+        );
     }
     generic::evaluate(o).unwrap_or_else(|| {
-        Verdict::ready("ReplicasReady", format!("{available} of {wanted} replicas available"))
+        Verdict::ready(reasons::REPLICAS_READY, format!("{available} of {wanted} replicas available"))
     })
 }
 
@@ -230,23 +234,23 @@ fn kruise(o: &Reader<'_>) -> Verdict {
         .conditions_at("status.conditions")
         .find(|condition| condition.kind.starts_with("Failed") && condition.is_true() && available < wanted);
     let verdict = if o.flag(&strategy("paused")) {
-        Verdict::suspended("Paused", format!("paused, {message}"))
+        Verdict::suspended(reasons::PAUSED, format!("paused, {message}"))
     } else if let Some(failure) = failure {
         failure.record();
         Verdict::failed(failure.kind.to_owned(), format!("{message}: {}", failure.quoted()))
     } else if partitioned && all_available {
-        Verdict::suspended("Partitioned", format!("held by partition, {message}"))
+        Verdict::suspended(reasons::PARTITIONED, format!("held by partition, {message}"))
     } else if available >= wanted {
-        Verdict::ready("ReplicasReady", message)
+        Verdict::ready(reasons::REPLICAS_READY, message)
     } else {
-        Verdict::in_progress("RollingOut", message)
+        Verdict::in_progress(reasons::ROLLING_OUT, message)
     };
     verdict.progress(available, wanted)
 }
 
 fn kruise_daemon_set(o: &Reader<'_>) -> Verdict {
     if o.flag("spec.updateStrategy.rollingUpdate.paused") {
-        return Verdict::suspended("Paused", "rollout paused");
+        return Verdict::suspended(reasons::PAUSED, "rollout paused");
     }
     let Some(wanted) = o.int("status.desiredNumberScheduled") else {
         return Verdict::not_observed();
@@ -255,9 +259,9 @@ fn kruise_daemon_set(o: &Reader<'_>) -> Verdict {
     let least = counters.into_iter().map(|counter| o.count(&format!("status.{counter}"))).min().unwrap_or(0);
     let message = format!("{least} of {wanted} Pods updated, available and ready");
     let verdict = if least < wanted {
-        Verdict::in_progress("ReplicasNotReady", message)
+        Verdict::in_progress(reasons::REPLICAS_NOT_READY, message)
     } else {
-        Verdict::ready("ReplicasReady", message)
+        Verdict::ready(reasons::REPLICAS_READY, message)
     };
     verdict.progress(o.count("status.numberReady"), wanted)
 }

@@ -20,15 +20,15 @@ use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 
 use super::{
-    MEMBERS, SHOP, Stage, TIMEOUT, dead_api_servers,
-    namespace_actions::{APPLICATIONS, PODS, What},
+    FaultFixture, MEMBERS, SHOP, TIMEOUT, dead_api_servers,
+    namespace_actions::{APPLICATIONS, PODS, ResourcePath},
     observer::Observer,
     recovered,
     write_kinds::health_check,
 };
 use crate::controller::{Controller, text};
 
-const LEASES: What = What { root: "/apis/coordination.k8s.io/v1", plural: "leases" };
+const LEASES: ResourcePath = ResourcePath { root: "/apis/coordination.k8s.io/v1", plural: "leases" };
 
 /// The clock of a controller, which libfaketime reads from a file.
 struct Clock {
@@ -38,8 +38,8 @@ struct Clock {
 
 impl Clock {
     fn new() -> Result<Self> {
-        let library =
-            env::var_os("BELLWETHER_FAKETIME").context("say in BELLWETHER_FAKETIME where libfaketime is")?;
+        let library = env::var_os("BELLWETHER_FAKETIME")
+            .context("set BELLWETHER_FAKETIME to the path of libfaketime")?;
         let clock = Self { file: NamedTempFile::new()?, library: library.into() };
         clock.set("+0")?;
         Ok(clock)
@@ -69,9 +69,9 @@ impl Clock {
     }
 }
 
-impl Stage<'_> {
+impl FaultFixture<'_> {
     async fn controller_with(&self, clock: &Clock, fast: bool, more: &[&str]) -> Result<Controller> {
-        let here = ["--watch-namespace", &self.land.namespace, "--namespace", &self.land.namespace];
+        let here = ["--watch-namespace", &self.namespace.name, "--namespace", &self.namespace.name];
         let access = self.cluster.admin().via(self.proxy.address());
         let controller = Controller::launch_with(&access, &[&here, more].concat(), clock.environment(fast))?;
         controller.is_ready().await?;
@@ -79,8 +79,8 @@ impl Stage<'_> {
     }
 
     async fn lease(&self) -> Result<Value> {
-        let name = format!("bellwether-controller-{}", self.land.namespace);
-        Ok(self.land.get(LEASES, &name).await?["spec"].take())
+        let name = format!("bellwether-controller-{}", self.namespace.name);
+        Ok(self.namespace.get(LEASES, &name).await?["spec"].take())
     }
 }
 
@@ -92,69 +92,69 @@ impl Stage<'_> {
 #[tokio::test]
 #[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn the_clock_jumps(#[case] name: &str, #[case] by: &str) -> Result<()> {
-    let stage = Stage::set("clock").await?;
+    let fixture = FaultFixture::new("clock").await?;
     let clock = Clock::new()?;
-    stage.shop().await?;
-    let controller = stage.controller_with(&clock, false, &[]).await?;
-    stage.says(SHOP, (2, 1)).await?;
-    stage.fence().await?;
-    let lease = stage.lease().await?;
+    fixture.shop().await?;
+    let controller = fixture.controller_with(&clock, false, &[]).await?;
+    fixture.counts_are(SHOP, (2, 1)).await?;
+    fixture.fence().await?;
+    let lease = fixture.lease().await?;
 
     clock.set(by)?;
     let since = Instant::now();
-    stage.land.is_ready("db", true).await?;
-    stage.recovers(name, since, (2, 2)).await?;
-    let renewed = async || anyhow::Ok(text(&stage.lease().await?["renewTime"]).parse::<Timestamp>()?);
+    fixture.namespace.set_ready("db", true).await?;
+    fixture.recovers(name, since, (2, 2)).await?;
+    let renewed = async || anyhow::Ok(text(&fixture.lease().await?["renewTime"]).parse::<Timestamp>()?);
     let is_far =
         async || Ok(renewed().await?.duration_since(Timestamp::now()).abs() > SignedDuration::from_hours(23));
     eventually(TIMEOUT, "the Lease is renewed in another time", is_far).await?;
     clock.set("+0")?;
     let since = Instant::now();
-    stage.land.is_ready("web", false).await?;
-    stage.recovers(&format!("{name}, and to where it was"), since, (2, 1)).await?;
+    fixture.namespace.set_ready("web", false).await?;
+    fixture.recovers(&format!("{name}, and to where it was"), since, (2, 1)).await?;
 
     // The Lease still has the same holder.
     let is_near =
         async || Ok(renewed().await?.duration_since(Timestamp::now()).abs() < SignedDuration::from_hours(1));
     eventually(TIMEOUT, "the Lease is renewed in our time", is_near).await?;
-    let after = stage.lease().await?;
+    let after = fixture.lease().await?;
     for field in ["holderIdentity", "leaseTransitions"] {
         assert_eq!(after[field], lease[field]);
     }
-    stage.ends_well(controller, 8).await
+    fixture.check_invariants(controller, 8).await
 }
 
 /// A health-check Pod that is due in 10 s is not created a day later because the clock went back.
 #[tokio::test]
 #[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn the_clock_is_put_back_while_a_pod_is_due() -> Result<()> {
-    let stage = Stage::set("clock-pod").await?;
+    let fixture = FaultFixture::new("clock-pod").await?;
     let clock = Clock::new()?;
-    stage.shop().await?;
-    stage.land.patch(APPLICATIONS, SHOP, json!({ "spec": { "healthCheck": health_check() } })).await?;
-    let controller = stage.controller_with(&clock, false, &["--leader-elect=false"]).await?;
+    fixture.shop().await?;
+    fixture.namespace.patch(APPLICATIONS, SHOP, json!({ "spec": { "healthCheck": health_check() } })).await?;
+    let controller = fixture.controller_with(&clock, false, &["--leader-elect=false"]).await?;
     let pod = async |before: usize| {
         let another = |observer: &Observer| {
-            let seen = observer.seen(PODS.plural);
-            let uids: BTreeSet<_> = seen.iter().map(|seen| &seen.uid).collect();
-            let last = seen.last().filter(|seen| !seen.gone && uids.len() > before)?;
+            let revisions = observer.revisions(PODS.plural);
+            let uids: BTreeSet<_> = revisions.iter().map(|revision| &revision.uid).collect();
+            let last = revisions.last().filter(|revision| !revision.gone && uids.len() > before)?;
             Some((last.name.clone(), last.at))
         };
-        stage.observer.until("there is another Pod", another).await
+        fixture.observer.until("there is another Pod", another).await
     };
     // The controller replaces the first deleted Pod at once, and the next one after 10 s.
     for before in 0..2 {
         let (name, _) = pod(before).await?;
-        stage.fence().await?;
-        let path = format!("{}?gracePeriodSeconds=0", stage.land.path(PODS, Some(&name)));
-        stage.land.ask(Method::DELETE, &path, &json!({})).await?;
+        fixture.fence().await?;
+        let path = format!("{}?gracePeriodSeconds=0", fixture.namespace.path(PODS, Some(&name)));
+        fixture.namespace.request(Method::DELETE, &path, &json!({})).await?;
     }
-    stage.fence().await?;
+    fixture.fence().await?;
     clock.set("-1d")?;
     let since = Instant::now();
     let (_, at) = pod(2).await?;
     recovered("clock a day back while a Pod is due in 10 s", since, at)?;
-    stage.ends_well(controller, 20).await
+    fixture.check_invariants(controller, 20).await
 }
 
 /// The speed of a fast clock.
@@ -164,72 +164,72 @@ const TIMES: u32 = 30;
 #[tokio::test]
 #[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn silence_is_noticed() -> Result<()> {
-    let stage = Stage::set("clock-silent").await?;
+    let fixture = FaultFixture::new("clock-silent").await?;
     let clock = Clock::new()?;
-    stage.shop().await?;
+    fixture.shop().await?;
     let silent = Fault::HalfOpen { after_lines: 0 };
-    let fault = stage.proxy.inject(Requests::of(Verb::Watch, MEMBERS).times(1), silent);
-    let controller = stage.controller_with(&clock, true, &["--leader-elect=false"]).await?;
-    stage.says(SHOP, (2, 1)).await?;
+    let fault = fixture.proxy.inject(Requests::of(Verb::Watch, MEMBERS).times(1), silent);
+    let controller = fixture.controller_with(&clock, true, &["--leader-elect=false"]).await?;
+    fixture.counts_are(SHOP, (2, 1)).await?;
     fault.struck(1).await;
-    stage.land.is_ready("db", true).await?;
+    fixture.namespace.set_ready("db", true).await?;
     // Not before: a fast clock shortens the connect timeout too much for a loaded machine.
     clock.set(&format!("+0 x{TIMES}"))?;
     let since = Instant::now();
-    let at = stage.says(SHOP, (2, 2)).await?;
+    let at = fixture.counts_are(SHOP, (2, 2)).await?;
     let took = at.saturating_duration_since(since) * TIMES;
     recovered("half-open watch, noticed by itself (a clock 30 times as fast)", since, since + took)?;
-    stage.ends_well(controller, 40).await
+    fixture.check_invariants(controller, 40).await
 }
 
 /// After minutes without the API server, the data of the controller is stale and the probe responds 503. It
 /// recovers as soon as the API server responds.
 #[tokio::test]
 #[ignore = "needs libfaketime, which cargo xtask test finds"]
-async fn a_probe_does_not_believe_in_what_was_heard_long_ago() -> Result<()> {
+async fn a_probe_fails_on_stale_data() -> Result<()> {
     let cluster = dead_api_servers::cluster("clock-probe").await?;
-    let stage = Stage::on(&cluster, "clock-probe").await?;
+    let fixture = FaultFixture::in_cluster(&cluster, "clock-probe").await?;
     let clock = Clock::new()?;
-    stage.shop().await?;
-    stage.land.is_ready("db", true).await?;
+    fixture.shop().await?;
+    fixture.namespace.set_ready("db", true).await?;
     // The monotonic clock jumps too, because time must pass: a jump of the wall clock alone is not silence.
-    let controller = stage.controller_with(&clock, true, &["--leader-elect=false"]).await?;
-    stage.says(SHOP, (2, 2)).await?;
-    let path = format!("/readyz/applications/{}/{SHOP}", stage.land.namespace);
+    let controller = fixture.controller_with(&clock, true, &["--leader-elect=false"]).await?;
+    fixture.counts_are(SHOP, (2, 2)).await?;
+    let path = format!("/readyz/applications/{}/{SHOP}", fixture.namespace.name);
     controller.probed(&path, 200, |_| true).await?;
 
     cluster.kill_part(Part::ApiServer)?;
     // Right after the kill, the data is not stale.
     assert_eq!(controller.probe(&path).await?.0, 200);
     clock.set("+4m")?;
-    let unheard = |said: &Value| {
-        text(&said["message"]).starts_with("no response from the API server since ")
-            && said["healthy"] == false
+    let is_stale = |body: &Value| {
+        text(&body["message"]).starts_with("no response from the API server since ")
+            && body["healthy"] == false
     };
-    controller.probed(&path, 503, unheard).await?;
+    controller.probed(&path, 503, is_stale).await?;
     cluster.start_part(Part::ApiServer).await?;
-    controller.probed(&path, 200, |said| said["state"] == "Ready").await?;
-    stage.ends_well(controller, 30).await
+    controller.probed(&path, 200, |body| body["state"] == "Ready").await?;
+    fixture.check_invariants(controller, 30).await
 }
 
 /// A jump of the wall clock does not make the data stale.
 #[tokio::test]
 #[ignore = "needs libfaketime, which cargo xtask test finds"]
 async fn a_probe_does_not_take_a_clock_that_was_set_for_silence() -> Result<()> {
-    let stage = Stage::set("clock-set").await?;
+    let fixture = FaultFixture::new("clock-set").await?;
     let clock = Clock::new()?;
-    stage.shop().await?;
-    stage.land.is_ready("db", true).await?;
-    let controller = stage.controller_with(&clock, false, &["--leader-elect=false"]).await?;
-    stage.says(SHOP, (2, 2)).await?;
-    let path = format!("/readyz/applications/{}/{SHOP}", stage.land.namespace);
+    fixture.shop().await?;
+    fixture.namespace.set_ready("db", true).await?;
+    let controller = fixture.controller_with(&clock, false, &["--leader-elect=false"]).await?;
+    fixture.counts_are(SHOP, (2, 2)).await?;
+    let path = format!("/readyz/applications/{}/{SHOP}", fixture.namespace.name);
     controller.probed(&path, 200, |_| true).await?;
     for set in ["+4m", "+1h", "-1d"] {
         clock.set(set)?;
         for _ in 0..20 {
-            let (code, said) = controller.probe(&path).await?;
-            assert_eq!(code, 200, "after the clock was set to {set}: {said}");
+            let (code, body) = controller.probe(&path).await?;
+            assert_eq!(code, 200, "after the clock was set to {set}: {body}");
         }
     }
-    stage.ends_well(controller, 30).await
+    fixture.check_invariants(controller, 30).await
 }

@@ -7,7 +7,7 @@ use bellwether_testkit::Fault;
 use futures::future::try_join_all;
 use rstest::rstest;
 
-use super::{Stage, recovered, write_kinds::Work};
+use super::{FaultFixture, recovered, write_kinds::WriteKind};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
@@ -17,7 +17,7 @@ enum When {
     After,
 }
 
-/// The next controller completes the work, and does nothing twice. Each kind of write has a controller of its
+/// The next controller completes the kind, and does nothing twice. Each kind of write has a controller of its
 /// own, all in parallel, because some wait for a Lease to expire.
 #[rstest]
 #[case::before(When::Before)]
@@ -25,17 +25,17 @@ enum When {
 #[tokio::test]
 async fn every_write(#[case] when: When) -> Result<()> {
     let killed =
-        |work| async move { is_killed(work, when).await.with_context(|| format!("{when:?} {work}")) };
-    try_join_all(Work::ALL.map(killed)).await.map(drop)
+        |kind| async move { is_killed(kind, when).await.with_context(|| format!("{when:?} {kind}")) };
+    try_join_all(WriteKind::ALL.map(killed)).await.map(drop)
 }
 
-async fn is_killed(work: Work, when: When) -> Result<()> {
-    let stage = Stage::set("killed").await?;
+async fn is_killed(kind: WriteKind, when: When) -> Result<()> {
+    let fixture = FaultFixture::new("killed").await?;
     let fault = match when {
         When::Before => Fault::HalfOpen { after_lines: 0 },
         When::After => Fault::HoldResponse,
     };
-    let struck = stage.struck(work, fault).await?;
+    let struck = fixture.struck(kind, fault).await?;
     if when == When::After {
         struck.fault.done(1).await;
     }
@@ -43,10 +43,10 @@ async fn is_killed(work: Work, when: When) -> Result<()> {
     struck.fault.lift();
 
     let since = Instant::now();
-    let controller = stage.launch(work.arguments())?;
-    let at = stage.is_done(work).await?;
+    let controller = fixture.launch(kind.arguments())?;
+    let at = fixture.is_done(kind).await?;
     let moment = if when == When::Before { "before" } else { "after" };
-    recovered(&format!("kill -9 {moment} {work}"), since, at)?;
-    stage.ends_well(controller, 20).await?;
-    stage.is_done_once(work)
+    recovered(&format!("kill -9 {moment} {kind}"), since, at)?;
+    fixture.check_invariants(controller, 20).await?;
+    fixture.is_done_once(kind)
 }

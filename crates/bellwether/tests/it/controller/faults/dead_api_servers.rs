@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use bellwether_testkit::{Cluster, Part, Verb, eventually};
 
-use super::{MEMBERS, Stage, TIMEOUT};
+use super::{FaultFixture, MEMBERS, TIMEOUT};
 
 pub(super) async fn cluster(name: &str) -> Result<Cluster> {
     let cluster = Cluster::builder().name(name).start().await?;
@@ -18,49 +18,49 @@ pub(super) async fn cluster(name: &str) -> Result<Cluster> {
 #[tokio::test]
 async fn the_api_server_is_killed() -> Result<()> {
     let cluster = cluster("killed").await?;
-    let stage = Stage::on(&cluster, "killed").await?;
-    let controller = stage.looked_after_shop().await?;
-    stage.land.is_ready("db", true).await?;
+    let fixture = FaultFixture::in_cluster(&cluster, "killed").await?;
+    let controller = fixture.controlled_shop().await?;
+    fixture.namespace.set_ready("db", true).await?;
     cluster.kill_part(Part::ApiServer)?;
     cluster.start_part(Part::ApiServer).await?;
     let since = Instant::now();
-    stage.recovers("API server killed, from its return", since, (2, 2)).await?;
+    fixture.recovers("API server killed, from its return", since, (2, 2)).await?;
     let since = Instant::now();
-    stage.land.is_ready("web", false).await?;
-    stage.recovers("API server killed, from a change after its return", since, (2, 1)).await?;
-    stage.ends_well(controller, 30).await
+    fixture.namespace.set_ready("web", false).await?;
+    fixture.recovers("API server killed, from a change after its return", since, (2, 1)).await?;
+    fixture.check_invariants(controller, 30).await
 }
 
 #[tokio::test]
 async fn the_store_is_killed() -> Result<()> {
     let cluster = cluster("storeless").await?;
-    let stage = Stage::on(&cluster, "storeless").await?;
-    let controller = stage.looked_after_shop().await?;
-    stage.land.is_ready("db", true).await?;
+    let fixture = FaultFixture::in_cluster(&cluster, "storeless").await?;
+    let controller = fixture.controlled_shop().await?;
+    fixture.namespace.set_ready("db", true).await?;
     cluster.kill_part(Part::Etcd)?;
     cluster.start_part(Part::Etcd).await?;
     let since = Instant::now();
-    stage.recovers("etcd killed, from its return", since, (2, 2)).await?;
+    fixture.recovers("etcd killed, from its return", since, (2, 2)).await?;
     let since = Instant::now();
-    stage.land.is_ready("web", false).await?;
-    stage.recovers("etcd killed, from a change after its return", since, (2, 1)).await?;
-    stage.ends_well(controller, 30).await
+    fixture.namespace.set_ready("web", false).await?;
+    fixture.recovers("etcd killed, from a change after its return", since, (2, 1)).await?;
+    fixture.check_invariants(controller, 30).await
 }
 
 /// The API server keeps its connections open, and responds neither on them nor on new ones.
 #[tokio::test]
 async fn the_api_server_stands_still() -> Result<()> {
     let cluster = cluster("frozen").await?;
-    let stage = Stage::on(&cluster, "frozen").await?;
-    let controller = stage.looked_after_shop().await?;
+    let fixture = FaultFixture::in_cluster(&cluster, "frozen").await?;
+    let controller = fixture.controlled_shop().await?;
     cluster.pause_part(Part::ApiServer)?;
-    stage.proxy.forget();
-    stage.proxy.cut_all().await;
-    let watches = async || Ok(stage.count(Verb::Watch, MEMBERS) > 0);
+    fixture.proxy.forget();
+    fixture.proxy.cut_all().await;
+    let watches = async || Ok(fixture.count(Verb::Watch, MEMBERS) > 0);
     eventually(TIMEOUT, "the controller wants to watch", watches).await?;
     cluster.resume_part(Part::ApiServer)?;
     let since = Instant::now();
-    stage.land.is_ready("db", true).await?;
-    stage.recovers("API server frozen, from a change after its return", since, (2, 2)).await?;
-    stage.ends_well(controller, 30).await
+    fixture.namespace.set_ready("db", true).await?;
+    fixture.recovers("API server frozen, from a change after its return", since, (2, 2)).await?;
+    fixture.check_invariants(controller, 30).await
 }

@@ -10,39 +10,40 @@ use serde_json::{Value, json};
 
 /// A resource, as in URL paths.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct What {
+pub(super) struct ResourcePath {
     pub(super) root: &'static str,
     pub(super) plural: &'static str,
 }
 
-pub(super) const APPLICATIONS: What = What { root: "/apis/bellwether.dev/v1alpha1", plural: "applications" };
-pub(super) const DEPLOYMENTS: What = What { root: "/apis/apps/v1", plural: "deployments" };
-pub(super) const PODS: What = What { root: "/api/v1", plural: "pods" };
-pub(super) const CLAIMS: What = What { root: "/api/v1", plural: "persistentvolumeclaims" };
-pub(super) const JOBS: What = What { root: "/apis/batch/v1", plural: "jobs" };
-pub(super) const EVENTS: What = What { root: "/apis/events.k8s.io/v1", plural: "events" };
+pub(super) const APPLICATIONS: ResourcePath =
+    ResourcePath { root: "/apis/bellwether.dev/v1alpha1", plural: "applications" };
+pub(super) const DEPLOYMENTS: ResourcePath = ResourcePath { root: "/apis/apps/v1", plural: "deployments" };
+pub(super) const PODS: ResourcePath = ResourcePath { root: "/api/v1", plural: "pods" };
+pub(super) const CLAIMS: ResourcePath = ResourcePath { root: "/api/v1", plural: "persistentvolumeclaims" };
+pub(super) const JOBS: ResourcePath = ResourcePath { root: "/apis/batch/v1", plural: "jobs" };
+pub(super) const EVENTS: ResourcePath = ResourcePath { root: "/apis/events.k8s.io/v1", plural: "events" };
 
 /// A namespace with an admin client, and the number of objects that the test has deleted.
-pub(super) struct Land {
+pub(super) struct TestNamespace {
     pub(super) client: Client,
-    pub(super) namespace: String,
+    pub(super) name: String,
     deleted: AtomicUsize,
 }
 
-impl Land {
-    pub(super) async fn new(cluster: &Cluster, of: &str) -> Result<Self> {
-        let (client, namespace) = (cluster.admin().client().await?, cluster.namespace(of).await?);
-        Ok(Self { client, namespace, deleted: AtomicUsize::new(0) })
+impl TestNamespace {
+    pub(super) async fn new(cluster: &Cluster, prefix: &str) -> Result<Self> {
+        let (client, name) = (cluster.admin().client().await?, cluster.namespace(prefix).await?);
+        Ok(Self { client, name, deleted: AtomicUsize::new(0) })
     }
 
     /// The path of all objects of a resource, or of one.
-    pub(super) fn path(&self, what: What, name: Option<&str>) -> String {
-        let path = format!("{}/namespaces/{}/{}", what.root, self.namespace, what.plural);
+    pub(super) fn path(&self, resource: ResourcePath, name: Option<&str>) -> String {
+        let path = format!("{}/namespaces/{}/{}", resource.root, self.name, resource.plural);
         name.map(|name| format!("{path}/{name}")).unwrap_or(path)
     }
 
     /// Sends one request, and returns the response.
-    pub(super) async fn ask(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
+    pub(super) async fn request(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
         let content =
             if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
         let request = Request::builder().method(&method).uri(path).header("content-type", content);
@@ -50,27 +51,27 @@ impl Land {
         answer.with_context(|| format!("{method} {path}"))
     }
 
-    pub(super) async fn get(&self, what: What, name: &str) -> Result<Value> {
-        self.ask(Method::GET, &self.path(what, Some(name)), &Value::Null).await
+    pub(super) async fn get(&self, resource: ResourcePath, name: &str) -> Result<Value> {
+        self.request(Method::GET, &self.path(resource, Some(name)), &Value::Null).await
     }
 
-    pub(super) async fn create(&self, what: What, object: &Value) -> Result<Value> {
-        self.ask(Method::POST, &self.path(what, None), object).await
+    pub(super) async fn create(&self, resource: ResourcePath, object: &Value) -> Result<Value> {
+        self.request(Method::POST, &self.path(resource, None), object).await
     }
 
     /// A merge patch.
-    pub(super) async fn patch(&self, what: What, name: &str, patch: Value) -> Result<Value> {
-        self.ask(Method::PATCH, &self.path(what, Some(name)), &patch).await
+    pub(super) async fn patch(&self, resource: ResourcePath, name: &str, patch: Value) -> Result<Value> {
+        self.request(Method::PATCH, &self.path(resource, Some(name)), &patch).await
     }
 
     /// A merge patch of the status.
-    pub(super) async fn report(&self, what: What, name: &str, status: Value) -> Result<Value> {
-        let path = format!("{}/status", self.path(what, Some(name)));
-        self.ask(Method::PATCH, &path, &json!({ "status": status })).await
+    pub(super) async fn report(&self, resource: ResourcePath, name: &str, status: Value) -> Result<Value> {
+        let path = format!("{}/status", self.path(resource, Some(name)));
+        self.request(Method::PATCH, &path, &json!({ "status": status })).await
     }
 
-    pub(super) async fn delete(&self, what: What, name: &str) -> Result<()> {
-        self.ask(Method::DELETE, &self.path(what, Some(name)), &json!({})).await?;
+    pub(super) async fn delete(&self, resource: ResourcePath, name: &str) -> Result<()> {
+        self.request(Method::DELETE, &self.path(resource, Some(name)), &json!({})).await?;
         self.deleted.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -98,7 +99,7 @@ impl Land {
     }
 
     /// A Deployment whose annotation makes an Application its owner. The tests set its status with
-    /// `is_ready`.
+    /// `set_ready`.
     pub(super) async fn deployment(&self, name: &str, application: &str) -> Result<Value> {
         let mut object = deployment(name, application);
         object["metadata"]["annotations"] = json!({ "kubernetes.io/application": application });
@@ -106,18 +107,18 @@ impl Land {
     }
 
     /// A Deployment without the annotation: a member that is not owned.
-    pub(super) async fn counted_deployment(&self, name: &str, application: &str) -> Result<Value> {
+    pub(super) async fn unowned_deployment(&self, name: &str, application: &str) -> Result<Value> {
         self.create(DEPLOYMENTS, &deployment(name, application)).await
     }
 
     /// Writes the status of a Deployment, in place of its controller.
-    pub(super) async fn is_ready(&self, name: &str, ready: bool) -> Result<()> {
+    pub(super) async fn set_ready(&self, name: &str, ready: bool) -> Result<()> {
         let (count, word) = if ready { (1, "True") } else { (0, "False") };
         let generation = self.get(DEPLOYMENTS, name).await?["metadata"]["generation"].take();
         let status = json!({
             "observedGeneration": generation, "replicas": 1, "updatedReplicas": 1, "readyReplicas": count,
             "availableReplicas": count, "unavailableReplicas": 1 - count,
-            "conditions": [{ "type": "Available", "status": word, "reason": "Said", "message": "people say so" }],
+            "conditions": [{ "type": "Available", "status": word, "reason": "Reported", "message": "written by the test" }],
         });
         self.report(DEPLOYMENTS, name, status).await.map(drop)
     }

@@ -8,7 +8,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    SHOP, Stage, TIMEOUT, in_lines,
+    FaultFixture, SHOP, TIMEOUT, in_lines,
     namespace_actions::{APPLICATIONS, DEPLOYMENTS, PODS},
     observer::Observer,
     recovered,
@@ -22,15 +22,18 @@ use crate::controller::Controller;
 async fn a_namespace_goes() -> Result<()> {
     let cluster = Cluster::builder().name("doomed").controllers().start().await?;
     cluster.install(&bellwether_api::crds()).await?;
-    let (doomed, other) = (Stage::on(&cluster, "doomed").await?, Stage::on(&cluster, "other").await?);
+    let (doomed, other) = (
+        FaultFixture::in_cluster(&cluster, "doomed").await?,
+        FaultFixture::in_cluster(&cluster, "other").await?,
+    );
     let proxy = &doomed.proxy;
     let controller =
         Controller::start(&cluster.admin().via(proxy.address()), &["--leader-elect=false"]).await?;
-    doomed.land.application(SHOP, json!({ "healthCheck": health_check() })).await?;
+    doomed.namespace.application(SHOP, json!({ "healthCheck": health_check() })).await?;
     let finalizers = json!({ "metadata": { "finalizers": ["example.com/still-needed"] } });
-    doomed.land.patch(APPLICATIONS, SHOP, finalizers).await?;
+    doomed.namespace.patch(APPLICATIONS, SHOP, finalizers).await?;
     for name in ["web", "db"] {
-        doomed.land.deployment(name, SHOP).await?;
+        doomed.namespace.deployment(name, SHOP).await?;
     }
     let is_whole = |observer: &Observer| {
         let statuses = observer.statuses(SHOP);
@@ -46,11 +49,11 @@ async fn a_namespace_goes() -> Result<()> {
     other.fence().await?;
 
     proxy.forget();
-    let namespace = format!("/api/v1/namespaces/{}", doomed.land.namespace);
-    doomed.land.ask(Method::DELETE, &namespace, &json!({})).await?;
+    let namespace = format!("/api/v1/namespaces/{}", doomed.namespace.name);
+    doomed.namespace.request(Method::DELETE, &namespace, &json!({})).await?;
     let since = Instant::now();
     let is_empty = |observer: &Observer| {
-        let is_left = |what: &str| !observer.present(what).is_empty();
+        let is_left = |resource: &str| !observer.present(resource).is_empty();
         let application = observer.present(APPLICATIONS.plural).remove(SHOP)?;
         let is_going = !application.object["metadata"]["deletionTimestamp"].is_null();
         (is_going && !is_left(PODS.plural) && !is_left(DEPLOYMENTS.plural)).then(Instant::now)
@@ -59,7 +62,7 @@ async fn a_namespace_goes() -> Result<()> {
     recovered("namespace terminating, until all but a held Application is gone", since, at)?;
     let writes = || {
         let mut requests = doomed.writes();
-        requests.retain(|asked| asked.call.namespace.as_ref() == Some(&doomed.land.namespace));
+        requests.retain(|asked| asked.call.namespace.as_ref() == Some(&doomed.namespace.name));
         requests
     };
     other.slow_fence().await?;
@@ -71,13 +74,13 @@ async fn a_namespace_goes() -> Result<()> {
     assert!(doomed.observer.present(PODS.plural).is_empty());
 
     let released = json!({ "metadata": { "finalizers": null } });
-    doomed.land.patch(APPLICATIONS, SHOP, released).await?;
-    let is_gone = async || Ok(other.land.ask(Method::GET, &namespace, &Value::Null).await.is_err());
+    doomed.namespace.patch(APPLICATIONS, SHOP, released).await?;
+    let is_gone = async || Ok(other.namespace.request(Method::GET, &namespace, &Value::Null).await.is_err());
     eventually(TIMEOUT, "the namespace is gone", is_gone).await?;
     other.slow_fence().await?;
     assert_eq!(writes().len(), before.len(), "{}", in_lines(&writes()));
     controller.program.kill();
-    doomed.observer.catches_up(&doomed.land).await?;
-    doomed.observer.nothing_wrong()?;
-    other.fresh_look().await
+    doomed.observer.catches_up(&doomed.namespace).await?;
+    doomed.observer.check_statuses()?;
+    other.check_restart().await
 }

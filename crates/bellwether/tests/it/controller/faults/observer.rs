@@ -15,15 +15,15 @@ use tokio::{sync::watch, task::JoinSet, time::timeout};
 
 use super::{
     super::{condition, text},
-    Land, TIMEOUT,
-    namespace_actions::{APPLICATIONS, DEPLOYMENTS, EVENTS, PODS, What},
+    TIMEOUT, TestNamespace,
+    namespace_actions::{APPLICATIONS, DEPLOYMENTS, EVENTS, PODS, ResourcePath},
 };
 
 /// One revision of an object.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct Revision {
     /// The plural of the resource.
-    pub(super) what: &'static str,
+    pub(super) resource: &'static str,
     pub(super) name: String,
     pub(super) uid: String,
     /// The resourceVersion. All objects of a cluster share one sequence, which orders them.
@@ -37,31 +37,32 @@ pub(super) struct Seen {
 /// The total number of objects and the number of ready ones, in the status of an Application.
 pub(super) type Counts = (u64, u64);
 
-const WHAT: [What; 4] = [APPLICATIONS, DEPLOYMENTS, PODS, EVENTS];
+const RESOURCES: [ResourcePath; 4] = [APPLICATIONS, DEPLOYMENTS, PODS, EVENTS];
 
 /// All revisions of the Applications, Deployments, Pods and Events of a namespace.
 pub(super) struct Observer {
-    seen: Arc<Mutex<Vec<Seen>>>,
-    news: watch::Receiver<usize>,
+    revisions: Arc<Mutex<Vec<Revision>>>,
+    /// The number of revisions.
+    count: watch::Receiver<usize>,
     _watches: JoinSet<()>,
 }
 
 impl Observer {
     /// Observes from now on.
-    pub(super) async fn of(land: &Land) -> Result<Self> {
-        let (seen, (tell, news)) = (Arc::<Mutex<Vec<Seen>>>::default(), watch::channel(0));
+    pub(super) async fn of(namespace: &TestNamespace) -> Result<Self> {
+        let (revisions, (sender, count)) = (Arc::<Mutex<Vec<Revision>>>::default(), watch::channel(0));
         let mut watches = JoinSet::new();
-        for what in WHAT {
-            let path = land.path(what, None);
-            let list = list(&land.client, &path, "").await?;
+        for resource in RESOURCES {
+            let path = namespace.path(resource, None);
+            let list = list(&namespace.client, &path, "").await?;
             let mut view = View {
-                client: land.client.clone(),
-                what: what.plural,
+                client: namespace.client.clone(),
+                resource: resource.plural,
                 path,
                 version: version(&list),
                 present: BTreeMap::new(),
-                seen: Arc::clone(&seen),
-                tell: tell.clone(),
+                revisions: Arc::clone(&revisions),
+                count: sender.clone(),
             };
             watches.spawn(async move {
                 loop {
@@ -71,115 +72,136 @@ impl Observer {
                 }
             });
         }
-        Ok(Self { seen, news, _watches: watches })
+        Ok(Self { revisions, count, _watches: watches })
     }
 
     /// All revisions of a resource, ordered by resourceVersion.
-    pub(super) fn seen(&self, what: &str) -> Vec<Seen> {
-        let mut seen: Vec<_> = lock(&self.seen).iter().filter(|seen| seen.what == what).cloned().collect();
-        seen.sort_by_key(|seen| seen.version);
-        seen
+    pub(super) fn revisions(&self, resource: &str) -> Vec<Revision> {
+        let mut revisions: Vec<_> =
+            lock(&self.revisions).iter().filter(|revision| revision.resource == resource).cloned().collect();
+        revisions.sort_by_key(|revision| revision.version);
+        revisions
     }
 
     /// Waits until `is_so` returns a value. Fails after [`TIMEOUT`].
     pub(super) async fn until<T>(&self, what: &str, mut is_so: impl FnMut(&Self) -> Option<T>) -> Result<T> {
-        let mut news = self.news.clone();
-        let look = async {
+        let mut count = self.count.clone();
+        let found = async {
             loop {
-                news.mark_unchanged();
+                count.mark_unchanged();
                 if let Some(found) = is_so(self) {
                     return Ok(found);
                 }
-                news.changed().await?;
+                count.changed().await?;
             }
         };
-        timeout(TIMEOUT, look).await.with_context(|| format!("it was not seen that {what}"))?
+        timeout(TIMEOUT, found).await.with_context(|| format!("timed out waiting until {what}"))?
     }
 
     /// Waits until all changes so far are recorded.
-    pub(super) async fn catches_up(&self, land: &Land) -> Result<()> {
-        for what in WHAT {
-            let list = list(&land.client, &land.path(what, None), "").await?;
+    pub(super) async fn catches_up(&self, namespace: &TestNamespace) -> Result<()> {
+        for resource in RESOURCES {
+            let list = list(&namespace.client, &namespace.path(resource, None), "").await?;
             let items = list["items"].as_array().into_iter().flatten();
             let there: BTreeMap<_, _> =
                 items.map(|it| (text(&it["metadata"]["name"]), version(it))).collect();
             let is_so = |observer: &Self| {
-                let present = observer.present(what.plural);
+                let present = observer.present(resource.plural);
                 let is_seen = |(name, then): (&String, &u64)| {
-                    present.get(name).is_some_and(|seen| seen.version >= *then)
+                    present.get(name).is_some_and(|revision| revision.version >= *then)
                 };
-                let is_there = |seen: &Seen| there.contains_key(&seen.name) || seen.version > version(&list);
+                let is_there = |revision: &Revision| {
+                    there.contains_key(&revision.name) || revision.version > version(&list)
+                };
                 (there.iter().all(is_seen) && present.values().all(is_there)).then_some(())
             };
-            self.until(&format!("{} are as they are", what.plural), is_so).await?;
+            self.until(&format!("all {} are recorded", resource.plural), is_so).await?;
         }
         Ok(())
     }
 
     /// The objects that exist, by name.
-    pub(super) fn present(&self, what: &str) -> BTreeMap<String, Seen> {
-        let latest = self.seen(what).into_iter().map(|seen| (seen.name.clone(), seen));
+    pub(super) fn present(&self, resource: &str) -> BTreeMap<String, Revision> {
+        let latest = self.revisions(resource).into_iter().map(|revision| (revision.name.clone(), revision));
         let mut latest: BTreeMap<_, _> = latest.collect();
-        latest.retain(|_, seen| !seen.gone);
+        latest.retain(|_, revision| !revision.gone);
         latest
     }
 
     /// The number of deletions.
-    pub(super) fn gone(&self, what: &str) -> usize {
-        self.seen(what).iter().filter(|seen| seen.gone).count()
+    pub(super) fn gone(&self, resource: &str) -> usize {
+        self.revisions(resource).iter().filter(|revision| revision.gone).count()
     }
 
     /// The statuses of an Application in order, without consecutive duplicates.
-    pub(super) fn statuses(&self, application: &str) -> Vec<Seen> {
-        let mut seen = self.seen(APPLICATIONS.plural);
-        seen.retain(|seen| {
-            seen.name == application && !seen.gone && !seen.object["status"]["objectCounts"].is_null()
+    pub(super) fn statuses(&self, application: &str) -> Vec<Revision> {
+        let mut revisions = self.revisions(APPLICATIONS.plural);
+        revisions.retain(|revision| {
+            revision.name == application
+                && !revision.gone
+                && !revision.object["status"]["objectCounts"].is_null()
         });
-        seen.dedup_by(|next, before| {
+        revisions.dedup_by(|next, before| {
             next.uid == before.uid && next.object["status"] == before.object["status"]
         });
-        seen
+        revisions
     }
 
     /// The reasons of the Ready condition in order, without consecutive duplicates.
     pub(super) fn reasons(&self, application: &str) -> Vec<String> {
         let statuses = self.statuses(application);
-        let ready = statuses.iter().map(|seen| text(&condition(&seen.object["status"], "Ready")["reason"]));
+        let ready =
+            statuses.iter().map(|revision| text(&condition(&revision.object["status"], "Ready")["reason"]));
         let mut reasons: Vec<_> = ready.collect();
         reasons.dedup();
         reasons
     }
 
     /// Since when the status of an Application has these counts; `None` if the latest one has not.
-    pub(super) fn says(&self, application: &str, counts: Counts) -> Option<Instant> {
-        let seen = self.seen(APPLICATIONS.plural);
-        let present = seen.iter().rfind(|seen| seen.name == application).filter(|seen| !seen.gone)?;
-        let said = |seen: &&Seen| seen.uid == present.uid && said(&seen.object["status"]) == Some(counts);
-        let since = seen.iter().rev().filter(|seen| seen.name == application).take_while(said).last()?;
+    pub(super) fn counts_since(&self, application: &str, counts: Counts) -> Option<Instant> {
+        let revisions = self.revisions(APPLICATIONS.plural);
+        let present = revisions
+            .iter()
+            .rfind(|revision| revision.name == application)
+            .filter(|revision| !revision.gone)?;
+        let has_counts = |revision: &&Revision| {
+            revision.uid == present.uid && counts_of(&revision.object["status"]) == Some(counts)
+        };
+        let since = revisions
+            .iter()
+            .rev()
+            .filter(|revision| revision.name == application)
+            .take_while(has_counts)
+            .last()?;
         Some(since.at)
     }
 
     /// Checks that every status of every Application over Deployments was true at some time before it was
     /// published, and that no status describes an older state than the one before.
-    pub(super) fn nothing_wrong(&self) -> Result<()> {
-        let deployments = self.seen(DEPLOYMENTS.plural);
-        let names: BTreeSet<_> = self.seen(APPLICATIONS.plural).into_iter().map(|seen| seen.name).collect();
+    pub(super) fn check_statuses(&self) -> Result<()> {
+        let deployments = self.revisions(DEPLOYMENTS.plural);
+        let names: BTreeSet<_> =
+            self.revisions(APPLICATIONS.plural).into_iter().map(|revision| revision.name).collect();
         for application in names {
             let truths = truths(&application, &deployments);
             let mut from = 0;
-            for seen in self.statuses(&application).iter().filter(|seen| is_over_deployments(&seen.object)) {
-                let status = &seen.object["status"];
+            for revision in
+                self.statuses(&application).iter().filter(|revision| is_over_deployments(&revision.object))
+            {
+                let status = &revision.object["status"];
                 if condition(status, "Resolved")["status"] == "False" {
                     let ready = condition(status, "Ready");
-                    ensure!(ready["status"] != "True", "{application} knows too much: {status:#}");
+                    ensure!(ready["status"] != "True", "{application} is Ready and not Resolved: {status:#}");
                     continue;
                 }
-                let said =
-                    said(status).with_context(|| format!("{application} contradicts itself: {status:#}"))?;
-                let is_it = |(since, truth): &(u64, Counts)| *since < seen.version && *truth == said;
+                let counts = counts_of(status)
+                    .with_context(|| format!("{application} contradicts itself: {status:#}"))?;
+                let is_it = |(since, truth): &(u64, Counts)| *since < revision.version && *truth == counts;
                 let found = truths.iter().skip(from).position(is_it);
                 from += found.with_context(|| {
-                    format!("{application} said {said:?}, which was never so by then: {truths:?}, {status:#}")
+                    format!(
+                        "{application} has {counts:?}, which was never true by then: {truths:?}, {status:#}"
+                    )
                 })?;
             }
         }
@@ -188,40 +210,44 @@ impl Observer {
 
     /// Since when the only existing owner of a Deployment is the Application that its annotation names.
     pub(super) fn owned_since(&self, deployment: &str) -> Option<Instant> {
-        let seen = self.seen(DEPLOYMENTS.plural);
+        let revisions = self.revisions(DEPLOYMENTS.plural);
         let applications = self.present(APPLICATIONS.plural);
-        let is_so =
-            |seen: &&Seen| !seen.gone && owners(seen, &applications).is_ok_and(|owners| !owners.is_empty());
-        let since = seen.iter().rev().filter(|seen| seen.name == deployment).take_while(is_so).last()?;
+        let is_so = |revision: &&Revision| {
+            !revision.gone && owners(revision, &applications).is_ok_and(|owners| !owners.is_empty())
+        };
+        let since =
+            revisions.iter().rev().filter(|revision| revision.name == deployment).take_while(is_so).last()?;
         Some(since.at)
     }
 
     /// Since when a Deployment has no existing owner, and should have none.
     pub(super) fn free_since(&self, deployment: &str) -> Option<Instant> {
-        let seen = self.seen(DEPLOYMENTS.plural);
+        let revisions = self.revisions(DEPLOYMENTS.plural);
         let applications = self.present(APPLICATIONS.plural);
-        let is_so =
-            |seen: &&Seen| !seen.gone && owners(seen, &applications).is_ok_and(|owners| owners.is_empty());
-        let since = seen.iter().rev().filter(|seen| seen.name == deployment).take_while(is_so).last()?;
+        let is_so = |revision: &&Revision| {
+            !revision.gone && owners(revision, &applications).is_ok_and(|owners| owners.is_empty())
+        };
+        let since =
+            revisions.iter().rev().filter(|revision| revision.name == deployment).take_while(is_so).last()?;
         Some(since.at)
     }
 
     /// Checks that all Deployments have the right owners, and that only the test has deleted objects.
-    pub(super) fn nothing_lost(&self, deleted: usize) -> Result<()> {
+    pub(super) fn check_owners_and_deletions(&self, deleted: usize) -> Result<()> {
         let applications = self.present(APPLICATIONS.plural);
         for deployment in self.present(DEPLOYMENTS.plural).values() {
             owners(deployment, &applications)?;
         }
         let gone = self.gone(DEPLOYMENTS.plural) + self.gone(APPLICATIONS.plural);
-        ensure!(gone == deleted, "{gone} objects went, of which people have deleted {deleted}");
+        ensure!(gone == deleted, "{gone} objects were deleted, {deleted} of them by the test");
         Ok(())
     }
 }
 
 /// The existing Applications that own an object. Fails unless these are exactly the one that its annotation
 /// names, or none if that one does not count Deployments.
-fn owners(seen: &Seen, applications: &BTreeMap<String, Seen>) -> Result<Vec<String>> {
-    let metadata = &seen.object["metadata"];
+fn owners(revision: &Revision, applications: &BTreeMap<String, Revision>) -> Result<Vec<String>> {
+    let metadata = &revision.object["metadata"];
     let named = metadata["annotations"]["kubernetes.io/application"].as_str();
     let named_one = named.and_then(|name| applications.get(name));
     let expected = named_one.filter(|it| counts_deployments(&it.object)).map(|it| it.uid.clone());
@@ -229,7 +255,11 @@ fn owners(seen: &Seen, applications: &BTreeMap<String, Seen>) -> Result<Vec<Stri
         metadata["ownerReferences"].as_array().into_iter().flatten().map(|owner| text(&owner["uid"]));
     let is_there = |uid: &String| applications.values().any(|application| application.uid == *uid);
     let owners: Vec<_> = owners.filter(is_there).collect();
-    ensure!(owners == Vec::from_iter(expected), "{} is owned by {owners:?}, but names {named:?}", seen.name);
+    ensure!(
+        owners == Vec::from_iter(expected),
+        "{} is owned by {owners:?}, but names {named:?}",
+        revision.name
+    );
     Ok(owners)
 }
 
@@ -249,7 +279,7 @@ fn is_over_deployments(application: &Value) -> bool {
 }
 
 /// The counts of a status; `None` if they contradict the Ready condition or the list of objects.
-fn said(status: &Value) -> Option<Counts> {
+fn counts_of(status: &Value) -> Option<Counts> {
     let count = |state: &str| status["objectCounts"][state].as_u64();
     let counts @ (total, ready) = (count("total")?, count("ready")?);
     let expected = match counts {
@@ -264,21 +294,21 @@ fn said(status: &Value) -> Option<Counts> {
 }
 
 /// The correct counts of an Application over Deployments, and since which resourceVersion.
-fn truths(application: &str, deployments: &[Seen]) -> Vec<(u64, Counts)> {
+fn truths(application: &str, deployments: &[Revision]) -> Vec<(u64, Counts)> {
     let mut members: BTreeMap<&str, bool> = BTreeMap::new();
     let mut truths = vec![(0, (0, 0))];
-    for seen in deployments {
-        let is_member = !seen.gone && seen.object["metadata"]["labels"]["app"] == application;
+    for revision in deployments {
+        let is_member = !revision.gone && revision.object["metadata"]["labels"]["app"] == application;
         if is_member {
-            let (metadata, status) = (&seen.object["metadata"], &seen.object["status"]);
+            let (metadata, status) = (&revision.object["metadata"], &revision.object["status"]);
             let is_observed = status["observedGeneration"] == metadata["generation"];
-            members.insert(&seen.name, is_observed && status["readyReplicas"] == 1);
+            members.insert(&revision.name, is_observed && status["readyReplicas"] == 1);
         } else {
-            members.remove(&*seen.name);
+            members.remove(&*revision.name);
         }
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let ready = members.values().filter(|ready| **ready).count();
-        truths.push((seen.version, (count(members.len()), count(ready))));
+        truths.push((revision.version, (count(members.len()), count(ready))));
     }
     truths
 }
@@ -286,14 +316,14 @@ fn truths(application: &str, deployments: &[Seen]) -> Vec<(u64, Counts)> {
 /// The watch of one resource.
 struct View {
     client: Client,
-    what: &'static str,
+    resource: &'static str,
     path: String,
     /// All revisions up to this one are recorded.
     version: u64,
     /// The objects that exist, with their resourceVersions.
     present: BTreeMap<String, (Value, u64)>,
-    seen: Arc<Mutex<Vec<Seen>>>,
-    tell: watch::Sender<usize>,
+    revisions: Arc<Mutex<Vec<Revision>>>,
+    count: watch::Sender<usize>,
 }
 
 impl View {
@@ -355,9 +385,10 @@ impl View {
         } else {
             self.present.insert(name.clone(), (object.clone(), version));
         }
-        let seen = Seen { what: self.what, name, uid, version, gone, object, at: Instant::now() };
-        lock(&self.seen).push(seen);
-        self.tell.send_modify(|count| *count += 1);
+        let revision =
+            Revision { resource: self.resource, name, uid, version, gone, object, at: Instant::now() };
+        lock(&self.revisions).push(revision);
+        self.count.send_modify(|count| *count += 1);
     }
 }
 

@@ -6,23 +6,23 @@ use anyhow::{Context as _, Result, ensure};
 use bellwether_testkit::{Fault, Injected, Requests, StatusCode, Verb};
 use rstest::rstest;
 
-use super::{MEMBERS, SHOP, STATUS, Stage, recovered, write_kinds::Work};
+use super::{FaultFixture, MEMBERS, SHOP, STATUS, recovered, write_kinds::WriteKind};
 
 /// The Retry-After of the injected 429.
-const WISH: Duration = Duration::from_secs(3);
+const RETRY_AFTER: Duration = Duration::from_secs(3);
 
-const BUSY: Fault = Fault::Answer { status: StatusCode::TOO_MANY_REQUESTS, retry_after: Some(WISH) };
+const BUSY: Fault = Fault::Answer { status: StatusCode::TOO_MANY_REQUESTS, retry_after: Some(RETRY_AFTER) };
 
-impl Stage<'_> {
+impl FaultFixture<'_> {
     /// Checks that the controller waited for Retry-After before it repeated the request.
-    fn was_patient(&self) -> Result<()> {
+    fn waited_for_retry_after(&self) -> Result<()> {
         let asked = self.proxy.requests();
-        let struck = asked.iter().position(|asked| asked.struck).context("none was struck")?;
+        let struck = asked.iter().position(|asked| asked.struck).context("no request was struck")?;
         let (struck, later) = (&asked[struck], &asked[struck + 1..]);
         let again =
-            later.iter().find(|asked| asked.call == struck.call).context("it was never asked again")?;
+            later.iter().find(|asked| asked.call == struck.call).context("the request was not repeated")?;
         let waited = again.at.duration_since(struck.at).unsigned_abs();
-        ensure!(waited >= WISH, "it came back after {waited:?}");
+        ensure!(waited >= RETRY_AFTER, "it repeated the request after {waited:?}");
         Ok(())
     }
 }
@@ -30,18 +30,18 @@ impl Stage<'_> {
 /// The watch restarts after Retry-After, without a relist.
 #[tokio::test]
 async fn watches_are_too_many() -> Result<()> {
-    let stage = Stage::set("busy-watch").await?;
-    let controller = stage.looked_after_shop().await?;
-    stage.proxy.forget();
-    let busy = stage.proxy.inject(Requests::of(Verb::Watch, MEMBERS).times(1), BUSY);
-    stage.proxy.cut_all().await;
+    let fixture = FaultFixture::new("busy-watch").await?;
+    let controller = fixture.controlled_shop().await?;
+    fixture.proxy.forget();
+    let busy = fixture.proxy.inject(Requests::of(Verb::Watch, MEMBERS).times(1), BUSY);
+    fixture.proxy.cut_all().await;
     busy.struck(1).await;
     let since = Instant::now();
-    stage.land.is_ready("db", true).await?;
-    stage.recovers("429 for a watch, of 3 s", since, (2, 2)).await?;
-    stage.was_patient()?;
-    assert_eq!(stage.count(Verb::List, MEMBERS), 0, "nothing was lost");
-    stage.ends_well(controller, 2).await
+    fixture.namespace.set_ready("db", true).await?;
+    fixture.recovers("429 for a watch, of 3 s", since, (2, 2)).await?;
+    fixture.waited_for_retry_after()?;
+    assert_eq!(fixture.count(Verb::List, MEMBERS), 0, "nothing was lost");
+    fixture.check_invariants(controller, 2).await
 }
 
 #[rstest]
@@ -49,63 +49,63 @@ async fn watches_are_too_many() -> Result<()> {
 #[case::discovery("429 for discovery, of 3 s", Requests::all().path("/api"))]
 #[tokio::test]
 async fn questions_at_the_start_are_too_many(#[case] name: &str, #[case] questions: Requests) -> Result<()> {
-    let stage = Stage::set("busy-start").await?;
-    stage.shop().await?;
-    let busy = stage.proxy.inject(questions.times(1), BUSY);
-    let controller = stage.launch(&["--leader-elect=false"])?;
+    let fixture = FaultFixture::new("busy-start").await?;
+    fixture.shop().await?;
+    let busy = fixture.proxy.inject(questions.times(1), BUSY);
+    let controller = fixture.launch(&["--leader-elect=false"])?;
     busy.struck(1).await;
     let since = Instant::now();
-    stage.recovers(name, since, (2, 1)).await?;
-    stage.was_patient()?;
-    stage.ends_well(controller, 5).await
+    fixture.recovers(name, since, (2, 1)).await?;
+    fixture.waited_for_retry_after()?;
+    fixture.check_invariants(controller, 5).await
 }
 
 #[tokio::test]
 async fn statuses_are_too_many() -> Result<()> {
-    let stage = Stage::set("busy-status").await?;
-    let controller = stage.looked_after_shop().await?;
-    stage.proxy.forget();
-    let busy = stage.proxy.inject(Requests::of(Verb::Patch, STATUS).times(1), BUSY);
+    let fixture = FaultFixture::new("busy-status").await?;
+    let controller = fixture.controlled_shop().await?;
+    fixture.proxy.forget();
+    let busy = fixture.proxy.inject(Requests::of(Verb::Patch, STATUS).times(1), BUSY);
     let since = Instant::now();
-    stage.land.is_ready("db", true).await?;
+    fixture.namespace.set_ready("db", true).await?;
     busy.struck(1).await;
-    stage.recovers("429 for a status, of 3 s", since, (2, 2)).await?;
-    stage.was_patient()?;
-    stage.ends_well(controller, 2).await
+    fixture.recovers("429 for a status, of 3 s", since, (2, 2)).await?;
+    fixture.waited_for_retry_after()?;
+    fixture.check_invariants(controller, 2).await
 }
 
 /// The controller writes the status at once, and the owner reference after Retry-After.
 #[tokio::test]
 async fn changes_of_owners_are_too_many() -> Result<()> {
-    let stage = Stage::set("busy-owners").await?;
-    let controller = stage.looked_after_shop().await?;
-    stage.proxy.forget();
-    let busy = stage.proxy.inject(Requests::of(Verb::Patch, MEMBERS).times(1), BUSY);
+    let fixture = FaultFixture::new("busy-owners").await?;
+    let controller = fixture.controlled_shop().await?;
+    fixture.proxy.forget();
+    let busy = fixture.proxy.inject(Requests::of(Verb::Patch, MEMBERS).times(1), BUSY);
     let since = Instant::now();
-    stage.land.deployment("mail", SHOP).await?;
+    fixture.namespace.deployment("mail", SHOP).await?;
     busy.struck(1).await;
-    let at = stage.is_owned("mail").await?;
+    let at = fixture.is_owned("mail").await?;
     recovered("429 for owners, of 3 s", since, at)?;
-    stage.says(SHOP, (3, 1)).await?;
-    stage.was_patient()?;
-    stage.ends_well(controller, 3).await
+    fixture.counts_are(SHOP, (3, 1)).await?;
+    fixture.waited_for_retry_after()?;
+    fixture.check_invariants(controller, 3).await
 }
 
 /// The controller retries the dry run of the health-check Pod after Retry-After.
 #[tokio::test]
 async fn pods_are_too_many() -> Result<()> {
-    let stage = Stage::set("busy-pod").await?;
-    let struck = stage.struck(Work::PodTried, BUSY).await?;
+    let fixture = FaultFixture::new("busy-pod").await?;
+    let struck = fixture.struck(WriteKind::PodDryRun, BUSY).await?;
     let since = Instant::now();
-    let at = stage.is_done(Work::PodTried).await?;
+    let at = fixture.is_done(WriteKind::PodDryRun).await?;
     recovered("429 for a Pod, of 3 s", since, at)?;
-    stage.was_patient()?;
-    stage.ends_well(struck.controller, 20).await?;
-    stage.is_done_once(Work::PodTried)
+    fixture.waited_for_retry_after()?;
+    fixture.check_invariants(struck.controller, 20).await?;
+    fixture.is_done_once(WriteKind::PodDryRun)
 }
 
-fn storm(stage: &Stage<'_>, requests: Requests) -> Injected {
-    stage
+fn storm(fixture: &FaultFixture<'_>, requests: Requests) -> Injected {
+    fixture
         .proxy
         .inject(requests, Fault::Answer { status: StatusCode::INTERNAL_SERVER_ERROR, retry_after: None })
 }
@@ -125,36 +125,36 @@ async fn a_storm_of_errors(
     #[case] requests: Requests,
     #[case] strikes: usize,
 ) -> Result<()> {
-    let stage = Stage::set("storm").await?;
-    let controller = stage.looked_after_shop().await?;
-    let said = stage.observer.statuses(SHOP).len();
-    let storm = storm(&stage, requests);
-    stage.proxy.cut_all().await;
-    stage.land.deployment("mail", SHOP).await?;
+    let fixture = FaultFixture::new("storm").await?;
+    let controller = fixture.controlled_shop().await?;
+    let before = fixture.observer.statuses(SHOP).len();
+    let storm = storm(&fixture, requests);
+    fixture.proxy.cut_all().await;
+    fixture.namespace.deployment("mail", SHOP).await?;
     for name in ["db", "mail"] {
-        stage.land.is_ready(name, true).await?;
+        fixture.namespace.set_ready(name, true).await?;
     }
     storm.struck(strikes).await;
-    assert_eq!(stage.observer.statuses(SHOP).len(), said, "nothing is known, and nothing is said");
+    assert_eq!(fixture.observer.statuses(SHOP).len(), before, "the published status stays");
     let since = Instant::now();
     storm.lift();
-    stage.recovers(name, since, (3, 3)).await?;
-    assert_eq!(stage.count(Verb::List, MEMBERS), 1, "nothing was lost");
-    stage.is_owned("mail").await?;
-    stage.ends_well(controller, 30).await
+    fixture.recovers(name, since, (3, 3)).await?;
+    assert_eq!(fixture.count(Verb::List, MEMBERS), 1, "nothing was lost");
+    fixture.is_owned("mail").await?;
+    fixture.check_invariants(controller, 30).await
 }
 
 /// 5xx at startup, before discovery has succeeded.
 #[tokio::test]
 async fn a_storm_of_errors_over_discovery() -> Result<()> {
-    let stage = Stage::set("storm-start").await?;
-    stage.shop().await?;
-    let storm = storm(&stage, Requests::all().path("/api"));
-    let controller = stage.launch(&["--leader-elect=false"])?;
+    let fixture = FaultFixture::new("storm-start").await?;
+    fixture.shop().await?;
+    let storm = storm(&fixture, Requests::all().path("/api"));
+    let controller = fixture.launch(&["--leader-elect=false"])?;
     storm.struck(6).await;
-    assert!(stage.observer.statuses(SHOP).is_empty());
+    assert!(fixture.observer.statuses(SHOP).is_empty());
     let since = Instant::now();
     storm.lift();
-    stage.recovers("5xx for discovery at the start", since, (2, 1)).await?;
-    stage.ends_well(controller, 5).await
+    fixture.recovers("5xx for discovery at the start", since, (2, 1)).await?;
+    fixture.check_invariants(controller, 5).await
 }

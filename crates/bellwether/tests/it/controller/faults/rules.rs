@@ -9,7 +9,7 @@ use bellwether_testkit::{Fault, Requests, Verb, eventually};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{Stage, TIMEOUT, dead_api_servers::cluster, recovered};
+use super::{FaultFixture, TIMEOUT, dead_api_servers::cluster, recovered};
 use crate::controller::condition;
 
 const RULES: &str = "/apis/bellwether.dev/v1alpha1/healthrules";
@@ -17,7 +17,7 @@ const STATUS: &str = "healthrules.bellwether.dev/status";
 
 /// After kill -9 before or after the write, or a lost response, the status is written once.
 #[tokio::test]
-async fn a_rule_is_told_once_that_it_is_in_force() -> Result<()> {
+async fn a_healthrule_status_is_written_once() -> Result<()> {
     let cluster = cluster("rules").await?;
     let rounds = [
         ("kill -9 before a rule's status", Fault::HalfOpen { after_lines: 0 }),
@@ -25,12 +25,12 @@ async fn a_rule_is_told_once_that_it_is_in_force() -> Result<()> {
         ("answer lost to a rule's status", Fault::LoseResponse),
     ];
     for (round, (name, fault)) in rounds.into_iter().enumerate() {
-        let stage = Stage::on(&cluster, "rules").await?;
+        let fixture = FaultFixture::in_cluster(&cluster, "rules").await?;
         let (is_written, is_killed) = (round > 0, round < 2);
-        let mut controller = stage.controller().await?;
-        let fault = stage.proxy.inject(Requests::of(Verb::Patch, STATUS).times(1), fault);
+        let mut controller = fixture.controller().await?;
+        let fault = fixture.proxy.inject(Requests::of(Verb::Patch, STATUS).times(1), fault);
         let rule = format!("round-{round}");
-        stage.land.ask(Method::POST, RULES, &health_rule(&rule)).await?;
+        fixture.namespace.request(Method::POST, RULES, &health_rule(&rule)).await?;
         fault.struck(1).await;
         if is_written {
             fault.done(1).await;
@@ -38,20 +38,21 @@ async fn a_rule_is_told_once_that_it_is_in_force() -> Result<()> {
         if is_killed {
             controller.program.kill();
             fault.lift();
-            stage.proxy.forget();
-            controller = stage.controller().await?;
+            fixture.proxy.forget();
+            controller = fixture.controller().await?;
         }
         let since = Instant::now();
-        let read = async || stage.land.ask(Method::GET, &format!("{RULES}/{rule}"), &Value::Null).await;
-        let is_in_force = async || Ok(condition(&read().await?["status"], "Valid")["reason"] == "Active");
-        eventually(TIMEOUT, "the rule says that it is in force", is_in_force).await?;
+        let read =
+            async || fixture.namespace.request(Method::GET, &format!("{RULES}/{rule}"), &Value::Null).await;
+        let is_active = async || Ok(condition(&read().await?["status"], "Valid")["reason"] == "Active");
+        eventually(TIMEOUT, "the rule is Active", is_active).await?;
         recovered(name, since, Instant::now())?;
-        stage.fence().await?;
+        fixture.fence().await?;
         if is_killed {
-            let writes = stage.count(Verb::Patch, STATUS);
-            ensure!(writes == usize::from(!is_written), "{name}: the next one writes {writes} times");
+            let writes = fixture.count(Verb::Patch, STATUS);
+            ensure!(writes == usize::from(!is_written), "{name}: the next controller writes {writes} times");
         }
-        stage.ends_well(controller, 3).await?;
+        fixture.check_invariants(controller, 3).await?;
     }
     Ok(())
 }

@@ -8,9 +8,9 @@ use futures::{TryStreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::{
-    SHOP, Stage, TIMEOUT,
-    namespace_actions::{APPLICATIONS, DEPLOYMENTS, Land},
-    observer::{Observer, Seen},
+    FaultFixture, SHOP, TIMEOUT,
+    namespace_actions::{APPLICATIONS, DEPLOYMENTS, TestNamespace},
+    observer::{Observer, Revision},
     recovered,
 };
 use crate::controller::condition;
@@ -32,17 +32,17 @@ const COMPONENTS: u64 = 64;
 /// worst, and stays small enough for etcd.
 #[tokio::test]
 async fn thousands_of_long_names() -> Result<()> {
-    let stage = Stage::set("many").await?;
-    let land = &stage.land;
+    let fixture = FaultFixture::new("many").await?;
+    let namespace = &fixture.namespace;
     let fail = async |number: u64| {
         let name = long("member", number);
-        land.counted_deployment(&name, SHOP).await?;
+        namespace.unowned_deployment(&name, SHOP).await?;
         if number < FAILED {
             let stuck = json!({
                 "type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "x".repeat(9000),
             });
             let status = json!({ "observedGeneration": 1, "replicas": 1, "conditions": [stuck] });
-            land.report(DEPLOYMENTS, &name, status).await?;
+            namespace.report(DEPLOYMENTS, &name, status).await?;
         }
         anyhow::Ok(())
     };
@@ -51,62 +51,63 @@ async fn thousands_of_long_names() -> Result<()> {
     let components: serde_json::Map<_, _> =
         (0..COMPONENTS).map(|number| (long("component", number), component.clone())).collect();
     let dependencies: Vec<_> = (0..64).map(|number| long("dependency", number)).collect();
-    land.application(SHOP, json!({ "components": components, "dependencies": dependencies })).await?;
+    namespace.application(SHOP, json!({ "components": components, "dependencies": dependencies })).await?;
     let since = Instant::now();
-    let controller = stage.controller().await?;
+    let controller = fixture.controller().await?;
 
-    let counts = |seen: &Seen| {
-        let counts = &seen.object["status"]["objectCounts"];
+    let counts = |revision: &Revision| {
+        let counts = &revision.object["status"]["objectCounts"];
         ["total", "failed", "missing"].map(|state| counts[state].as_u64().unwrap_or_default())
     };
-    let is_whole = |seen: &Seen| counts(seen) == [MEMBERS + COMPONENTS, FAILED, COMPONENTS];
+    let is_whole = |revision: &Revision| counts(revision) == [MEMBERS + COMPONENTS, FAILED, COMPONENTS];
     let last = |observer: &Observer| observer.statuses(SHOP).pop();
-    let seen = stage.observer.until("all are counted", |observer| last(observer).filter(is_whole)).await?;
-    recovered("2,000 members with the longest names, from the start", since, seen.at)?;
-    let status = &seen.object["status"];
+    let revision =
+        fixture.observer.until("all are counted", |observer| last(observer).filter(is_whole)).await?;
+    recovered("2,000 members with the longest names, from the start", since, revision.at)?;
+    let status = &revision.object["status"];
     assert!(status["objects"].as_array().is_some_and(|objects| (1..=100).contains(&objects.len())));
     let message = condition(status, "Ready")["message"].to_string();
     assert!(message.contains("and ") && message.contains(" more"), "{message}");
     let size = status.to_string().len();
     assert!(size < 160 << 10, "{size} bytes");
-    assert_eq!(stage.observer.statuses(SHOP).len(), 1, "it is said once, when all is known");
+    assert_eq!(fixture.observer.statuses(SHOP).len(), 1, "written once, after all lists");
     // On a loaded machine, such a write may take longer than the request timeout, and the controller repeats
     // it.
-    let unanswered = stage.writes().iter().filter(|write| write.status.is_none()).count();
-    stage.ends_well(controller, 4 + unanswered).await
+    let unanswered = fixture.writes().iter().filter(|write| write.status.is_none()).count();
+    fixture.check_invariants(controller, 4 + unanswered).await
 }
 
 /// Other writers have filled an Application up to etcd's size limit. The controller logs that its status is
 /// too large, handles other Applications meanwhile, and writes the status as soon as there is room.
 pub(super) async fn others_have_filled_it() -> Result<()> {
-    let stage = Stage::set("full").await?;
-    let land = &stage.land;
-    stage.shop().await?;
-    land.application("full", json!({})).await?;
-    fill(land).await?;
-    let controller = stage.controller().await?;
-    stage.says(SHOP, (2, 1)).await?;
+    let fixture = FaultFixture::new("full").await?;
+    let namespace = &fixture.namespace;
+    fixture.shop().await?;
+    namespace.application("full", json!({})).await?;
+    fill(namespace).await?;
+    let controller = fixture.controller().await?;
+    fixture.counts_are(SHOP, (2, 1)).await?;
     eventually(TIMEOUT, "the log says that it is too large", async || {
         let texts = ["write rejected", "/full\"", "part=status", "error=etcdserver: request is too large"];
         Ok(controller.program.log().lines().any(|line| texts.iter().all(|text| line.contains(text))))
     })
     .await?;
     let since = Instant::now();
-    land.is_ready("db", true).await?;
-    stage.recovers("another status is too large", since, (2, 2)).await?;
+    namespace.set_ready("db", true).await?;
+    fixture.recovers("another status is too large", since, (2, 2)).await?;
 
     let since = Instant::now();
-    land.report(APPLICATIONS, "full", json!({ "conditions": null })).await?;
-    let at = stage.says("full", (0, 0)).await?;
+    namespace.report(APPLICATIONS, "full", json!({ "conditions": null })).await?;
+    let at = fixture.counts_are("full", (0, 0)).await?;
     recovered("status too large, from when there is room", since, at)?;
-    stage.ends_well(controller, 12).await
+    fixture.check_invariants(controller, 12).await
 }
 
 /// Writes conditions of another writer until those of the controller do not fit.
-async fn fill(land: &Land) -> Result<()> {
+async fn fill(namespace: &TestNamespace) -> Result<()> {
     let theirs = |number: usize, length: usize, letter: &str| {
         json!({
-            "type": format!("Theirs{number}"), "status": "True", "reason": "Said", "message": letter.repeat(length),
+            "type": format!("Theirs{number}"), "status": "True", "reason": "Reported", "message": letter.repeat(length),
             "lastTransitionTime": "2026-01-02T03:04:05Z",
         })
     };
@@ -118,7 +119,7 @@ async fn fill(land: &Land) -> Result<()> {
         let middle = usize::midpoint(fits, exceeds);
         let rest = (0..5).map(|number| theirs(15 + number, middle / 5, "x"));
         let conditions: Vec<_> = full.iter().cloned().chain(rest).collect();
-        let written = land.report(APPLICATIONS, "full", json!({ "conditions": conditions })).await;
+        let written = namespace.report(APPLICATIONS, "full", json!({ "conditions": conditions })).await;
         *(if written.is_ok() { &mut fits } else { &mut exceeds }) = middle;
     }
     ensure!(fits > 0 && exceeds < 5 * 32_768, "the store is larger or smaller than it should be: {fits}");

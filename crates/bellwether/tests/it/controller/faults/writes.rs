@@ -8,11 +8,11 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::{
-    MEMBERS, OWN, SHOP, STATUS, Stage, TIMEOUT,
+    FaultFixture, MEMBERS, OWN, SHOP, STATUS, TIMEOUT,
     namespace_actions::{APPLICATIONS, DEPLOYMENTS},
     observer::Observer,
     recovered,
-    write_kinds::{Work, has_told},
+    write_kinds::{WriteKind, has_recorded},
 };
 use crate::controller::condition;
 
@@ -20,81 +20,81 @@ use crate::controller::condition;
 /// one Event. Each kind of write has a controller of its own, all in parallel.
 #[tokio::test]
 async fn answers_are_lost() -> Result<()> {
-    let lost = |work| async move { is_lost(work).await.with_context(|| format!("the answer to {work}")) };
-    try_join_all(Work::ALL.map(lost)).await.map(drop)
+    let lost = |kind| async move { is_lost(kind).await.with_context(|| format!("the answer to {kind}")) };
+    try_join_all(WriteKind::ALL.map(lost)).await.map(drop)
 }
 
-async fn is_lost(work: Work) -> Result<()> {
-    let stage = Stage::set("lost").await?;
-    let struck = stage.struck(work, Fault::LoseResponse).await?;
+async fn is_lost(kind: WriteKind) -> Result<()> {
+    let fixture = FaultFixture::new("lost").await?;
+    let struck = fixture.struck(kind, Fault::LoseResponse).await?;
     struck.fault.done(1).await;
     let since = Instant::now();
-    let at = stage.is_done(work).await?;
-    recovered(&format!("answer lost to {work}"), since, at)?;
-    if matches!(work, Work::Status | Work::Event) {
-        let is_told = |observer: &Observer| has_told(observer, SHOP, "to True").then_some(());
-        stage.observer.until("the turn is told", is_told).await?;
+    let at = fixture.is_done(kind).await?;
+    recovered(&format!("answer lost to {kind}"), since, at)?;
+    if matches!(kind, WriteKind::Status | WriteKind::Event) {
+        let is_recorded = |observer: &Observer| has_recorded(observer, SHOP, "to True").then_some(());
+        fixture.observer.until("the Event of the transition is recorded", is_recorded).await?;
     }
-    stage.ends_well(struck.controller, 20).await?;
-    stage.is_done_once(work)
+    fixture.check_invariants(struck.controller, 20).await?;
+    fixture.is_done_once(kind)
 }
 
 /// Another client has written to the status, and the controller has not seen it: 409 conflict. Afterwards the
 /// status has the conditions of both.
 #[tokio::test]
-async fn somebody_else_writes_a_status() -> Result<()> {
-    let stage = Stage::set("conflict").await?;
-    let controller = stage.looked_after_shop().await?;
-    let deaf = stage.deaf_to(&[OWN]).await;
-    let mut conditions = stage.land.get(APPLICATIONS, SHOP).await?["status"]["conditions"].take();
+async fn another_client_writes_a_status() -> Result<()> {
+    let fixture = FaultFixture::new("conflict").await?;
+    let controller = fixture.controlled_shop().await?;
+    let held = fixture.hold_watch_events(&[OWN]).await;
+    let mut conditions = fixture.namespace.get(APPLICATIONS, SHOP).await?["status"]["conditions"].take();
     let theirs = json!({
         "type": "Approved", "status": "True", "reason": "Tried", "message": "by others",
         "lastTransitionTime": "2026-01-02T03:04:05Z",
     });
     conditions.as_array_mut().context("no conditions")?.push(theirs.clone());
-    stage.land.report(APPLICATIONS, SHOP, json!({ "conditions": conditions })).await?;
-    stage.land.is_ready("db", true).await?;
-    stage.meets_conflict(STATUS).await?;
+    fixture.namespace.report(APPLICATIONS, SHOP, json!({ "conditions": conditions })).await?;
+    fixture.namespace.set_ready("db", true).await?;
+    fixture.write_conflicts(STATUS).await?;
 
     let since = Instant::now();
-    deaf.hear();
-    stage.recovers("conflict over a status", since, (2, 2)).await?;
-    let last = stage.land.get(APPLICATIONS, SHOP).await?["status"].take();
+    held.deliver();
+    fixture.recovers("conflict over a status", since, (2, 2)).await?;
+    let last = fixture.namespace.get(APPLICATIONS, SHOP).await?["status"].take();
     assert_eq!(condition(&last, "Approved"), theirs);
-    stage.ends_well(controller, 8).await
+    fixture.check_invariants(controller, 8).await
 }
 
 /// Another client changes the owner references, labels and annotations of an object that the controller
 /// adopts.
 #[tokio::test]
-async fn somebody_else_writes_owners_and_labels() -> Result<()> {
-    let stage = Stage::set("conflict-owners").await?;
-    stage.land.deployment("web", SHOP).await?;
-    let other = stage.land.counted_deployment("other", "none").await?;
-    stage.land.application("first", json!({})).await?;
-    let controller = stage.controller().await?;
-    stage.says("first", (0, 0)).await?;
-    stage.fence().await?;
-    let deaf = stage.deaf_to(&[MEMBERS]).await;
+async fn another_client_writes_owners_and_labels() -> Result<()> {
+    let fixture = FaultFixture::new("conflict-owners").await?;
+    fixture.namespace.deployment("web", SHOP).await?;
+    let other = fixture.namespace.unowned_deployment("other", "none").await?;
+    fixture.namespace.application("first", json!({})).await?;
+    let controller = fixture.controller().await?;
+    fixture.counts_are("first", (0, 0)).await?;
+    fixture.fence().await?;
+    let held = fixture.hold_watch_events(&[MEMBERS]).await;
     let theirs = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "name": "other", "uid": other["metadata"]["uid"],
     });
     let metadata =
         json!({ "ownerReferences": [theirs], "labels": { "team": "a" }, "annotations": { "note": "b" } });
-    stage.land.patch(DEPLOYMENTS, "web", json!({ "metadata": metadata })).await?;
-    stage.land.application(SHOP, json!({})).await?;
-    stage.meets_conflict(MEMBERS).await?;
+    fixture.namespace.patch(DEPLOYMENTS, "web", json!({ "metadata": metadata })).await?;
+    fixture.namespace.application(SHOP, json!({})).await?;
+    fixture.write_conflicts(MEMBERS).await?;
 
     let since = Instant::now();
-    deaf.hear();
-    let at = stage.is_owned("web").await?;
+    held.deliver();
+    let at = fixture.is_owned("web").await?;
     recovered("conflict over owners", since, at)?;
-    stage.says(SHOP, (1, 0)).await?;
-    let metadata = stage.land.get(DEPLOYMENTS, "web").await?["metadata"].take();
+    fixture.counts_are(SHOP, (1, 0)).await?;
+    let metadata = fixture.namespace.get(DEPLOYMENTS, "web").await?["metadata"].take();
     let owners: Vec<&Value> = metadata["ownerReferences"].as_array().into_iter().flatten().collect();
     assert_eq!((owners.len(), owners[0]), (2, &theirs), "{owners:?}");
     assert_eq!((&metadata["labels"]["team"], &metadata["annotations"]["note"]), (&json!("a"), &json!("b")));
-    stage.ends_well(controller, 8).await
+    fixture.check_invariants(controller, 8).await
 }
 
 /// How often other clients change the objects that the controller writes to.
@@ -102,48 +102,48 @@ const ROUNDS: usize = 25;
 
 /// Other clients change everything that the controller writes to, while it writes: no change is lost.
 #[tokio::test]
-async fn everybody_writes_at_once() -> Result<()> {
-    let stage = Stage::set("conflicts").await?;
-    let controller = stage.looked_after_shop().await?;
-    let land = &stage.land;
+async fn two_clients_write_at_once() -> Result<()> {
+    let fixture = FaultFixture::new("conflicts").await?;
+    let controller = fixture.controlled_shop().await?;
+    let namespace = &fixture.namespace;
     let labels = async {
         for number in 0..ROUNDS {
             let label = json!({ "metadata": { "labels": { (format!("label-{number}")): "theirs" } } });
-            land.patch(DEPLOYMENTS, "db", label.clone()).await?;
-            land.patch(APPLICATIONS, SHOP, label).await?;
+            namespace.patch(DEPLOYMENTS, "db", label.clone()).await?;
+            namespace.patch(APPLICATIONS, SHOP, label).await?;
         }
         anyhow::Ok(())
     };
-    let turns = async {
+    let readiness = async {
         for number in 0..ROUNDS {
-            land.is_ready("db", number % 2 == 0).await?;
+            namespace.set_ready("db", number % 2 == 0).await?;
             // The owner reference comes and goes with the annotation.
             let owner = (number % 2 == 0).then_some(SHOP);
             let annotation = json!({ "metadata": { "annotations": { "kubernetes.io/application": owner } } });
-            land.patch(DEPLOYMENTS, "web", annotation).await?;
-            land.is_ready("web", true).await?;
+            namespace.patch(DEPLOYMENTS, "web", annotation).await?;
+            namespace.set_ready("web", true).await?;
         }
         anyhow::Ok(())
     };
-    tokio::try_join!(labels, turns)?;
+    tokio::try_join!(labels, readiness)?;
     let since = Instant::now();
-    stage.recovers("many writers at once", since, (2, 2)).await?;
-    stage.is_owned("web").await?;
-    for (what, name) in [(DEPLOYMENTS, "db"), (APPLICATIONS, SHOP)] {
-        let labels = land.get(what, name).await?["metadata"]["labels"].take();
+    fixture.recovers("many writers at once", since, (2, 2)).await?;
+    fixture.is_owned("web").await?;
+    for (resource, name) in [(DEPLOYMENTS, "db"), (APPLICATIONS, SHOP)] {
+        let labels = namespace.get(resource, name).await?["metadata"]["labels"].take();
         let theirs = labels.as_object().into_iter().flatten().filter(|(_, value)| *value == "theirs").count();
         assert_eq!(theirs, ROUNDS, "{labels}");
     }
-    stage.ends_well(controller, 8 + 8 * ROUNDS).await
+    fixture.check_invariants(controller, 8 + 8 * ROUNDS).await
 }
 
-impl Stage<'_> {
+impl FaultFixture<'_> {
     /// Waits until a write of the controller fails with a 409 conflict.
-    async fn meets_conflict(&self, resource: &str) -> Result<()> {
+    async fn write_conflicts(&self, resource: &str) -> Result<()> {
         let is_it = |call: &bellwether_testkit::Call| {
             call.verb == Verb::Patch && call.resource.as_ref().is_some_and(|it| it.to_string() == resource)
         };
-        eventually(TIMEOUT, "a write meets a conflict", async || {
+        eventually(TIMEOUT, "a write fails with a conflict", async || {
             let requests = self.proxy.requests();
             Ok(requests.iter().any(|asked| is_it(&asked.call) && asked.status == Some(StatusCode::CONFLICT)))
         })

@@ -14,17 +14,17 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{
-    SHOP, Stage, TIMEOUT,
-    namespace_actions::{CLAIMS, DEPLOYMENTS, JOBS, Land, PODS, What},
+    FaultFixture, SHOP, TIMEOUT,
+    namespace_actions::{CLAIMS, DEPLOYMENTS, JOBS, PODS, ResourcePath, TestNamespace},
     recovered,
 };
 use crate::{controller::widgets, run};
 
 const GROUP: &str = "wrong.example.com";
-const WIDGETS: What = What { root: "/apis/wrong.example.com/v1", plural: "widgets" };
+const WIDGETS: ResourcePath = ResourcePath { root: "/apis/wrong.example.com/v1", plural: "widgets" };
 
 /// The kinds, with a valid object of each. The API server validates all of them except Widgets.
-fn kinds() -> Vec<(What, Value)> {
+fn kinds() -> Vec<(ResourcePath, Value)> {
     let time = "2026-01-02T03:04:05Z";
     let condition = |kind: &str| {
         json!({
@@ -115,7 +115,7 @@ fn places(value: &Value, way: &str) -> Vec<String> {
 }
 
 /// One object for each field and each strange value.
-fn wrong(kind: &What, right: &Value) -> Vec<Value> {
+fn wrong(kind: &ResourcePath, right: &Value) -> Vec<Value> {
     let is_custom = kind.plural == WIDGETS.plural;
     let places = places(right, "").into_iter();
     let places = places.filter(|way| way.starts_with("/status") || (is_custom && way.starts_with("/spec")));
@@ -134,22 +134,22 @@ fn wrong(kind: &What, right: &Value) -> Vec<Value> {
 }
 
 /// Creates an object with its status. Returns whether the API server accepted the status.
-async fn make(land: &Land, kind: What, mut object: Value) -> Result<bool> {
+async fn make(namespace: &TestNamespace, kind: ResourcePath, mut object: Value) -> Result<bool> {
     let status = object["status"].take();
     if let Some(fields) = object.as_object_mut() {
         fields.remove("status");
     }
-    let mut made = land.create(kind, &object).await?;
+    let mut made = namespace.create(kind, &object).await?;
     made["status"] = status;
-    let path = format!("{}/status", land.path(kind, made["metadata"]["name"].as_str()));
-    Ok(land.ask(Method::PUT, &path, &made).await.is_ok())
+    let path = format!("{}/status", namespace.path(kind, made["metadata"]["name"].as_str()));
+    Ok(namespace.request(Method::PUT, &path, &made).await.is_ok())
 }
 
 /// The number of objects in each state, by the verdict of `bellwether assess` on each.
-async fn judged(land: &Land) -> Result<BTreeMap<String, u64>> {
+async fn assessed(namespace: &TestNamespace) -> Result<BTreeMap<String, u64>> {
     let mut items = Vec::new();
     for (kind, right) in kinds() {
-        let mut list = land.ask(Method::GET, &land.path(kind, None), &Value::Null).await?;
+        let mut list = namespace.request(Method::GET, &namespace.path(kind, None), &Value::Null).await?;
         for mut item in list["items"].as_array_mut().map(std::mem::take).context("no list")? {
             if item["metadata"]["labels"]["app"] == SHOP {
                 (item["apiVersion"], item["kind"]) = (right["apiVersion"].clone(), right["kind"].clone());
@@ -160,8 +160,9 @@ async fn judged(land: &Land) -> Result<BTreeMap<String, u64>> {
     let file = tempfile::Builder::new().suffix(".json").tempfile()?;
     fs::write(file.path(), json!({ "apiVersion": "v1", "kind": "List", "items": items }).to_string())?;
     let path = file.path().to_str().context("a path that is no text")?.to_owned();
-    let judged = tokio::task::spawn_blocking(move || run(&["assess", &path, "-o", "json"])).await?;
-    let verdicts: Vec<Value> = serde_json::from_str(&judged.stdout).with_context(|| judged.to_string())?;
+    let assessed = tokio::task::spawn_blocking(move || run(&["assess", &path, "-o", "json"])).await?;
+    let verdicts: Vec<Value> =
+        serde_json::from_str(&assessed.stdout).with_context(|| assessed.to_string())?;
     ensure!(verdicts.len() == items.len(), "{} verdicts on {} objects", verdicts.len(), items.len());
     let mut counts = BTreeMap::from([("total".to_owned(), 0)]);
     for verdict in &verdicts {
@@ -175,15 +176,17 @@ async fn judged(land: &Land) -> Result<BTreeMap<String, u64>> {
 
 #[tokio::test]
 async fn every_field_is_wrong() -> Result<()> {
-    let stage = Stage::set("wrong").await?;
-    let land = &stage.land;
+    let fixture = FaultFixture::new("wrong").await?;
+    let namespace = &fixture.namespace;
     let definition: Value = serde_saphyr::from_str(&widgets(GROUP, "status: {}"))?;
-    land.ask(Method::POST, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await?;
+    namespace
+        .request(Method::POST, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition)
+        .await?;
     let kinds = kinds();
     for (kind, right) in &kinds {
         let mut right = right.clone();
         right["metadata"] = json!({ "name": "right", "labels": { "app": "others" } });
-        let made = async || make(land, *kind, right.clone()).await;
+        let made = async || make(namespace, *kind, right.clone()).await;
         eventually(TIMEOUT, &format!("{} can be made", kind.plural), made).await?;
     }
     let of_all: Vec<_> = kinds
@@ -193,14 +196,14 @@ async fn every_field_is_wrong() -> Result<()> {
             json!({ "group": group.map(|(group, _)| group).unwrap_or_default(), "kind": right["kind"] })
         })
         .collect();
-    land.application("others", json!({ "componentKinds": of_all })).await?;
-    land.application(SHOP, json!({ "componentKinds": of_all })).await?;
-    let controller = stage.controller().await?;
+    namespace.application("others", json!({ "componentKinds": of_all })).await?;
+    namespace.application(SHOP, json!({ "componentKinds": of_all })).await?;
+    let controller = fixture.controller().await?;
 
     let mut taken = BTreeMap::new();
     for (kind, right) in &kinds {
         let made =
-            stream::iter(wrong(kind, right)).map(|object| make(land, *kind, object)).buffer_unordered(8);
+            stream::iter(wrong(kind, right)).map(|object| make(namespace, *kind, object)).buffer_unordered(8);
         let made: Vec<bool> = made.try_collect().await?;
         taken.insert(kind.plural, (made.iter().filter(|taken| **taken).count(), made.len()));
     }
@@ -211,21 +214,21 @@ async fn every_field_is_wrong() -> Result<()> {
         "{taken:?}"
     );
 
-    let expected = judged(land).await?;
+    let expected = assessed(namespace).await?;
     let is_so =
         |status: &Value| expected.iter().all(|(state, count)| status["objectCounts"][state] == *count);
-    let at = stage.observer.until("all are counted as they are judged", |observer| {
+    let at = fixture.observer.until("all are counted as they are assessed", |observer| {
         let statuses = observer.statuses(SHOP);
-        statuses.last().filter(|seen| is_so(&seen.object["status"])).map(|seen| seen.at)
+        statuses.last().filter(|revision| is_so(&revision.object["status"])).map(|revision| revision.at)
     });
-    let at = at.await.with_context(|| format!("{expected:?}, and not {:#}", last(&stage)))?;
+    let at = at.await.with_context(|| format!("{expected:?}, and not {:#}", last(&fixture)))?;
     recovered("wrong types in every field", since, at)?;
     assert!(expected.len() >= 4, "they differ: {expected:?}");
-    assert_eq!(stage.observer.reasons("others"), ["ComponentsReady"]);
-    stage.ends_well(controller, 60).await
+    assert_eq!(fixture.observer.reasons("others"), ["ComponentsReady"]);
+    fixture.check_invariants(controller, 60).await
 }
 
-fn last(stage: &Stage<'_>) -> Value {
-    let statuses = stage.observer.statuses(SHOP);
-    statuses.last().map(|seen| seen.object["status"]["objectCounts"].clone()).unwrap_or_default()
+fn last(fixture: &FaultFixture<'_>) -> Value {
+    let statuses = fixture.observer.statuses(SHOP);
+    statuses.last().map(|revision| revision.object["status"]["objectCounts"].clone()).unwrap_or_default()
 }

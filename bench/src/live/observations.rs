@@ -19,10 +19,10 @@ const WATCH: &str = "/apis/bellwether.dev/v1alpha1/applications?watch=1&timeoutS
 
 /// By the name of the Application.
 #[derive(Clone, Default)]
-pub struct Sightings(Arc<Mutex<HashMap<String, Vec<Sighting>>>>);
+pub struct Observations(Arc<Mutex<HashMap<String, Vec<Observation>>>>);
 
 /// One event of the watch.
-struct Sighting {
+struct Observation {
     at: Instant,
     /// The number of ready objects.
     ready: usize,
@@ -65,16 +65,16 @@ struct Object {
     status: String,
 }
 
-impl Sightings {
+impl Observations {
     /// Starts the watch. Restarts it when the API server ends it.
     pub async fn begin(server: &Server) -> Result<Self> {
         let all = Self::default();
-        let (shown, server) = (all.clone(), server.clone());
+        let (recorder, server) = (all.clone(), server.clone());
         let mut watch = Self::watch(&server).await?;
         tokio::spawn(async move {
             loop {
                 while let Ok(Some(line)) = watch.try_next().await {
-                    shown.see(&line, Instant::now());
+                    recorder.record(&line, Instant::now());
                 }
                 // Without a watch, `all_have` times out.
                 match Self::watch(&server).await {
@@ -94,17 +94,19 @@ impl Sightings {
     /// When, after a time, the status of an Application first showed an object as ready (or not ready).
     pub fn first(&self, application: &str, after: Instant, object: &str, ready: bool) -> Option<Instant> {
         let all = self.lock();
-        let is_it = |sighting: &&Sighting| sighting.at >= after && sighting.waiting.contains(object) != ready;
-        all.get(application)?.iter().find(is_it).map(|sighting| sighting.at)
+        let is_it = |observation: &&Observation| {
+            observation.at >= after && observation.waiting.contains(object) != ready
+        };
+        all.get(application)?.iter().find(is_it).map(|observation| observation.at)
     }
 
     /// Waits until each Application has the expected number of ready objects. Returns when the last one had.
-    pub async fn all_have(&self, ready: &HashMap<String, usize>, patience: Duration) -> Result<Instant> {
+    pub async fn all_have(&self, ready: &HashMap<String, usize>, timeout: Duration) -> Result<Instant> {
         let begun = Instant::now();
         loop {
             let pending = {
                 let all = self.lock();
-                let last = |name: &String| all.get(name).and_then(|sightings| sightings.last());
+                let last = |name: &String| all.get(name).and_then(|observations| observations.last());
                 let is_right =
                     |(name, ready): &(&String, &usize)| last(name).is_some_and(|seen| seen.ready == **ready);
                 if ready.iter().all(|expected| is_right(&expected)) {
@@ -112,23 +114,23 @@ impl Sightings {
                 }
                 ready.iter().filter(|expected| !is_right(expected)).count()
             };
-            if begun.elapsed() > patience {
-                bail!("{pending} Applications have a wrong status after {} s", patience.as_secs());
+            if begun.elapsed() > timeout {
+                bail!("{pending} Applications have a wrong status after {} s", timeout.as_secs());
             }
             sleep(Duration::from_millis(5)).await;
         }
     }
 
-    fn see(&self, line: &str, at: Instant) {
+    fn record(&self, line: &str, at: Instant) {
         let Ok(Line { object }) = serde_json::from_str(line) else { return };
         let Application { metadata, status } = object;
         let waiting = status.objects.into_iter().filter(|object| object.status != "Ready");
         let waiting = waiting.map(|object| object.name).collect();
-        let sighting = Sighting { at, ready: status.object_counts.ready, waiting };
-        self.lock().entry(metadata.name).or_default().push(sighting);
+        let observation = Observation { at, ready: status.object_counts.ready, waiting };
+        self.lock().entry(metadata.name).or_default().push(observation);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<Sighting>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<Observation>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

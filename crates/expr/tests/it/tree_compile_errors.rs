@@ -3,7 +3,7 @@
 use bellwether_expr::{Program, Scope};
 use rstest::rstest;
 
-use crate::mistakes::message;
+use crate::compile_errors::message;
 
 fn of_tree(tree: &str) -> String {
     message(Program::tree(&serde_json::from_str(tree).expect("JSON"), &Scope::row()))
