@@ -21,7 +21,7 @@ pub enum Effect {
     /// Stop watching.
     Leave { feed: FeedId, cluster: Cluster },
     /// The slot may need a write; `None` withdraws it. [`Engine::render_write`](crate::Engine::render_write)
-    /// renders the change when the write is due, so that changes in between cost no rendering.
+    /// renders it when it is due, so that changes in between cost no rendering.
     EnqueueWrite(Slot, Option<Urgency>),
     /// The status of a group may have changed. Without a name: of all groups of the kind, also of names that
     /// do not exist.
@@ -34,7 +34,7 @@ pub enum Effect {
     Wake(Option<Timestamp>),
 }
 
-/// A part of an object for which at most one change is pending.
+/// A part of an object for which at most one write is pending.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot {
     pub object: ObjectKey,
@@ -66,7 +66,7 @@ impl Slot {
         }
     }
 
-    /// The grouping that requests the change and handles its outcome.
+    /// The grouping that requests the write and handles its outcome.
     pub(crate) fn grouping(&self) -> Option<OwnKind> {
         match &self.part {
             Part::Status => Some(self.group()?.kind),

@@ -1,4 +1,4 @@
-//! Collects the effects of a step, the pending changes and the timers.
+//! Collects the effects of a step, the requested writes and the timers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,14 +69,14 @@ impl EffectQueue {
         self.requested.get(slot)
     }
 
-    /// The change was written, or will not be; it may be requested again.
+    /// The write has ended, or will not be made; it may be requested again.
     pub(crate) fn complete(&mut self, slot: &Slot, write: &Write) {
         if self.requested.get(slot) == Some(write) {
             self.requested.remove(slot);
         }
     }
 
-    /// Lets the same change be requested again.
+    /// Lets the same write be requested again.
     pub(crate) fn clear_request(&mut self, slot: &Slot) {
         self.requested.remove(slot);
     }

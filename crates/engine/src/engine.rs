@@ -440,7 +440,7 @@ impl Engine {
 
     fn written(&mut self, slot: &Slot, write: &Write, outcome: &Outcome, now: Timestamp) {
         // A write that was rejected, failed or got a 404 is still needed, and the outbox retries it. After a
-        // conflict, the change is requested again once the newer version is known here.
+        // conflict, the write is requested again once the newer version is known here.
         let is_over = match write {
             Write::Status { .. } => return self.status_written(slot, write, outcome, now),
             Write::OwnerReferences { .. } | Write::Apply { .. } => matches!(outcome, Outcome::Written(_)),

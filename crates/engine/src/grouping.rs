@@ -98,7 +98,7 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// Handles the outcome of any other write.
     fn written(&mut self, _slot: &Slot, _change: &Write, _outcome: &Outcome, _cx: &mut GroupingContext<'_>) {}
 
-    /// Requests a change again that got a 409.
+    /// Requests a write again that got a 409.
     fn retry(&mut self, _slot: &Slot, _cx: &mut GroupingContext<'_>) {}
 
     fn clock_set(&mut self, _by: SignedDuration) {}

@@ -6,28 +6,14 @@
 //! Not listed here: the reasons of health verdicts (`docs/health-rules.md`), and those that operators report
 //! and that a Rollup passes on.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reason {
-    pub name: &'static str,
-    /// In Markdown.
-    pub meaning: &'static str,
-}
-
-/// Defines the constants, and `ALL` in the same order.
-macro_rules! reasons {
-    ($(#[doc = $meaning:literal] $name:ident = $value:expr;)*) => {
-        $(#[doc = $meaning] pub const $name: &str = $value;)*
-
-        pub const ALL: &[super::Reason] = &[$(super::Reason { name: $name, meaning: $meaning.trim_ascii_start() }),*];
-    };
-}
+pub use bellwether_health::reasons::Reason;
 
 /// For kinds that cannot be read, in Applications and Rollups.
 pub mod unreadable {
-    reasons! {
+    bellwether_health::reasons! {
         /// The cluster does not serve the kind in this group.
         NOT_SERVED = "NotServed";
-        /// RBAC denies access to the kind; the message names the rights to grant.
+        /// RBAC denies access to the kind; the message names the permissions to grant.
         FORBIDDEN = "Forbidden";
         /// The API server answers requests for the kind with errors.
         NOT_READABLE = "NotReadable";
@@ -39,7 +25,7 @@ pub mod unreadable {
 }
 
 pub mod application {
-    reasons! {
+    bellwether_health::reasons! {
         /// `Ready`: every member is ready or suspended on purpose, and the health check is ready.
         COMPONENTS_READY = "ComponentsReady";
         /// `Ready`: a member or the health check is not ready.
@@ -92,7 +78,7 @@ pub mod application {
 }
 
 pub mod rollup {
-    reasons! {
+    bellwether_health::reasons! {
         /// The condition is good, and no component reports it, or the last one to change gives no reason.
         ALL_AS_EXPECTED = "AllAsExpected";
         /// A component is missing, lacks the condition, or gives no reason for a bad or unknown status.
@@ -126,7 +112,7 @@ pub mod rollup {
 
 /// For the OperatorCondition of OLM.
 pub mod operator_condition {
-    reasons! {
+    bellwether_health::reasons! {
         /// The Rollup that `--olm-rollup` names does not exist.
         ROLLUP_NOT_FOUND = "RollupNotFound";
         /// `spec.upgradeable` of the Rollup is not true.
@@ -135,7 +121,7 @@ pub mod operator_condition {
 }
 
 pub mod health_rule {
-    reasons! {
+    bellwether_health::reasons! {
         /// The rule is active.
         ACTIVE = "Active";
         /// The rule is invalid; the message says where.
@@ -146,7 +132,7 @@ pub mod health_rule {
 }
 
 pub mod app_k8s_io {
-    reasons! {
+    bellwether_health::reasons! {
         /// `Ready`: every component is ready or suspended on purpose.
         COMPONENTS_READY = "ComponentsReady";
         /// `Ready`: a component is not ready.
@@ -162,7 +148,7 @@ pub mod app_k8s_io {
 
 /// For Events that are not about a condition. The others have the reason of their condition.
 pub mod event {
-    reasons! {
+    bellwether_health::reasons! {
         /// Event: another controller overwrites the status.
         STATUS_OVERWRITTEN = "StatusOverwritten";
     }

@@ -15,7 +15,7 @@ pub struct EngineStats {
     pub rollups: [usize; 3],
     pub feeds: usize,
     pub objects: usize,
-    /// Index entries and pending changes, to detect leaks: memberships, owners, requested writes.
+    /// Index entries and requested writes, to detect leaks: memberships, owners, slots.
     pub index_entries: usize,
     /// Kinds of the hub whose initial list has not completed.
     pub unlisted_kinds: Vec<GroupKind>,

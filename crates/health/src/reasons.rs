@@ -17,13 +17,15 @@ pub struct Reason {
     pub meaning: &'static str,
 }
 
-/// Defines the constants, and `ALL` in the same order.
+/// Defines a constant for each reason, and `ALL` in the same order. The doc line of a reason is its meaning.
+#[macro_export]
 macro_rules! reasons {
     ($(#[doc = $meaning:literal] $name:ident = $value:expr;)*) => {
         $(#[doc = $meaning] pub const $name: &str = $value;)*
 
-        /// All reasons, sorted by name, without the [`FAMILIES`].
-        pub const ALL: &[Reason] = &[$(Reason { name: $name, meaning: $meaning.trim_ascii_start() }),*];
+        /// All reasons of this module, in order.
+        pub const ALL: &[$crate::reasons::Reason] =
+            &[$($crate::reasons::Reason { name: $name, meaning: $meaning.trim_ascii_start() }),*];
     };
 }
 

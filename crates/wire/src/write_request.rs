@@ -1,4 +1,4 @@
-//! The HTTP request for a change.
+//! The HTTP request for a write.
 
 use std::fmt;
 

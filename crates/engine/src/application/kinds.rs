@@ -57,10 +57,10 @@ impl Applications {
                 concerned.insert(object);
                 if app.membership(&stored.facts).is_ok() {
                     upsert_member(app, object, stored, feed, false, cx.now);
-                    let counted_by = self.counted_by.entry(object).or_default();
-                    let mut all: Vec<_> = counted_by.iter().copied().chain([id]).collect();
+                    let memberships = self.memberships.entry(object).or_default();
+                    let mut all: Vec<_> = memberships.iter().copied().chain([id]).collect();
                     all.sort_unstable();
-                    *counted_by = all.into();
+                    *memberships = all.into();
                 }
             }
         }
@@ -91,10 +91,10 @@ impl Applications {
         }
         let objects = members.objects();
         for object in &objects {
-            if let Some(counted_by) = self.counted_by.get_mut(object) {
-                *counted_by = counted_by.iter().copied().filter(|other| *other != id).collect();
-                if counted_by.is_empty() {
-                    self.counted_by.remove(object);
+            if let Some(memberships) = self.memberships.get_mut(object) {
+                *memberships = memberships.iter().copied().filter(|other| *other != id).collect();
+                if memberships.is_empty() {
+                    self.memberships.remove(object);
                 }
             }
         }
@@ -186,7 +186,7 @@ impl Applications {
             for object in cx.feeds.all(feed) {
                 if let (Some(stored), Some(feed)) = (cx.feeds.object(object), cx.feeds.get(feed)) {
                     cx.queue.request_write(ownership::slot(&feed.cluster, &feed.kind, &stored.name), None);
-                    self.clear_refused(&feed.kind, &stored.name);
+                    self.clear_failed_owner_writes(&feed.kind, &stored.name);
                 }
             }
         }

@@ -61,7 +61,7 @@ pub(crate) struct Applications {
     index: MemberIndex,
     dependencies: DependencyGraph,
     /// The Applications of which an object is a member.
-    counted_by: HashMap<ObjectId, Box<[GroupId]>>,
+    memberships: HashMap<ObjectId, Box<[GroupId]>>,
     /// Objects with an owner reference to an Application, by its uid.
     owned: HashMap<Box<str>, Owned>,
     /// Objects whose owner references could not be written, with the Applications that report it.
@@ -195,7 +195,7 @@ impl Grouping for Applications {
         let Some(feed) = cx.feeds.get(stored.feed) else { return };
         self.record_owners(stored.feed, object, before, Some(&stored.facts));
         let member_of = self.member_of(feed, stored);
-        for app in self.counted_by.remove(&object).unwrap_or_default() {
+        for app in self.memberships.remove(&object).unwrap_or_default() {
             if !member_of.contains(&app)
                 && let Some(former) = self.apps.get_mut(app)
             {
@@ -212,7 +212,7 @@ impl Grouping for Applications {
             }
         }
         if !member_of.is_empty() {
-            self.counted_by.insert(object, member_of.into());
+            self.memberships.insert(object, member_of.into());
         }
         let (kind, name) = (feed.kind.clone(), stored.name.clone());
         self.check_presence(&kind, &name, cx);
@@ -222,10 +222,10 @@ impl Grouping for Applications {
     /// An owner reference that got a conflict may be tried again with the new resourceVersion.
     fn object_version_changed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
-        let mut counted_by = self.counted_by.get(&object).into_iter().flatten();
+        let mut memberships = self.memberships.get(&object).into_iter().flatten();
         if stored.facts.application.is_some()
             || !stored.facts.owners.is_empty()
-            || counted_by.any(|id| self.apps.get(*id).is_some_and(ApplicationState::adds_owner))
+            || memberships.any(|id| self.apps.get(*id).is_some_and(ApplicationState::adds_owner))
         {
             self.reconcile_owners(object, cx);
         }
@@ -234,7 +234,7 @@ impl Grouping for Applications {
     fn before_object_removed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         self.record_owners(stored.feed, object, Some(&stored.facts), None);
-        for app in self.counted_by.remove(&object).unwrap_or_default() {
+        for app in self.memberships.remove(&object).unwrap_or_default() {
             if let Some(former) = self.apps.get_mut(app) {
                 former.members.remove(MemberId::Object(object));
                 self.apps.mark_dirty(app);
@@ -243,7 +243,7 @@ impl Grouping for Applications {
     }
 
     fn after_object_removed(&mut self, object: &ObjectKey, cx: &mut GroupingContext<'_>) {
-        self.clear_refused(&object.kind, &object.name);
+        self.clear_failed_owner_writes(&object.kind, &object.name);
         self.check_presence(&object.kind, &object.name, cx);
     }
 
@@ -431,7 +431,7 @@ impl Grouping for Applications {
         };
         let apps: usize = self.apps.iter().map(index_entries).sum();
         stats.index_entries += apps
-            + self.counted_by.len()
+            + self.memberships.len()
             + self.owned.len()
             + self.failed_owner_writes.len()
             + self.apps.feeds();

@@ -42,12 +42,12 @@ impl Applications {
             && !is_health_check(facts)
             && feed.unreadable.is_none();
         if !is_managed {
-            self.clear_refused(&slot.object.kind, &slot.object.name);
+            self.clear_failed_owner_writes(&slot.object.kind, &slot.object.name);
             return cx.queue.request_write(slot, None);
         }
-        let counted_by = self.counted_by.get(&object).map(|counted_by| &**counted_by).unwrap_or_default();
+        let memberships = self.memberships.get(&object).map(|memberships| &**memberships).unwrap_or_default();
         let adopts = |id: &GroupId| self.apps.get(*id).is_some_and(|app| app.adopts(facts) && !app.deleting);
-        let owner = counted_by.iter().copied().find(adopts);
+        let owner = memberships.iter().copied().find(adopts);
         // The kind has to be in `status.ownedKinds` first.
         let is_published = owner.is_some_and(|id| {
             let Some(app) = self.apps.get_mut(id) else { return false };
@@ -66,13 +66,14 @@ impl Applications {
             })
             .filter(|app| owner.is_none_or(|owner| owner.uid() != app.uid()))
             .collect();
-        let app_k8s_io_owners = counted_by.iter().filter_map(|id| self.apps.get(*id));
+        let app_k8s_io_owners = memberships.iter().filter_map(|id| self.apps.get(*id));
         let mut app_k8s_io_owners: Vec<_> =
             app_k8s_io_owners.filter(|app| app.adds_owner() && !app.deleting).collect();
         app_k8s_io_owners.sort_unstable_by_key(|app| &app.name);
-        let write = write(facts, owner.filter(|_| is_published), &app_k8s_io_owners, &former_owners);
+        let write =
+            owner_references_write(facts, owner.filter(|_| is_published), &app_k8s_io_owners, &former_owners);
         if write.is_none() {
-            self.clear_refused(&slot.object.kind, &slot.object.name);
+            self.clear_failed_owner_writes(&slot.object.kind, &slot.object.name);
         }
         cx.queue.request_write(slot, write);
     }
@@ -135,7 +136,7 @@ impl Applications {
                 let adopter = required_owner.as_ref().and_then(|owner| self.by_uid.get(&owner.uid).copied());
                 let concerned: BTreeSet<_> = owners.chain(named).chain(adopter).collect();
                 // Other Applications may be concerned now than at the last rejection.
-                self.clear_refused(&object.kind, &object.name);
+                self.clear_failed_owner_writes(&object.kind, &object.name);
                 for id in &concerned {
                     if let Some(app) = self.apps.get_mut(*id) {
                         app.failed_owner_writes
@@ -151,7 +152,7 @@ impl Applications {
     }
 
     /// The owner references of an object are fine, or not managed any more.
-    pub(super) fn clear_refused(&mut self, kind: &GroupKind, name: &NamespacedName) {
+    pub(super) fn clear_failed_owner_writes(&mut self, kind: &GroupKind, name: &NamespacedName) {
         if self.failed_owner_writes.is_empty() {
             return;
         }
@@ -182,7 +183,7 @@ pub(super) fn is_application(owner: &OwnerReference) -> bool {
 
 /// `owner` should own the object, and so should the Applications of `app.k8s.io` in `app_k8s_io_owners`;
 /// references to `former_owners` are removed. Other references stay.
-pub(super) fn write(
+pub(super) fn owner_references_write(
     facts: &Facts,
     owner: Option<&ApplicationState>,
     app_k8s_io_owners: &[&ApplicationState],

@@ -37,7 +37,7 @@ impl Rollups {
                     && let Some(stored) = feeds.object(object)
                     && let Some(feed) = feeds.get(stored.feed)
                     && self
-                        .counted_by
+                        .memberships
                         .get(&object)
                         .is_some_and(|entry_ids| entry_ids.iter().any(|entry_id| entry_id.0 == id))
                 {

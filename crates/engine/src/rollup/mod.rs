@@ -52,7 +52,7 @@ pub(crate) struct Rollups {
     all: Registry<RollupState>,
     index: ComponentIndex,
     /// The entries that an object matches.
-    counted_by: HashMap<ObjectId, Box<[EntryId]>>,
+    memberships: HashMap<ObjectId, Box<[EntryId]>>,
     /// Rollups that are components of Rollups.
     graph: DependencyGraph,
 }
@@ -247,7 +247,7 @@ impl Grouping for Rollups {
     fn add_to_stats(&self, stats: &mut EngineStats) {
         stats.rollups = self.by_health();
         let rollups: usize = self.all.iter().map(RollupState::index_entries).sum();
-        stats.index_entries += rollups + self.counted_by.len() + self.all.feeds();
+        stats.index_entries += rollups + self.memberships.len() + self.all.feeds();
     }
 }
 
@@ -272,7 +272,7 @@ impl Rollups {
         entry_ids: BTreeSet<EntryId>,
         cx: &GroupingContext<'_>,
     ) {
-        let before: BTreeSet<_> = self.counted_by.remove(&object).into_iter().flatten().collect();
+        let before: BTreeSet<_> = self.memberships.remove(&object).into_iter().flatten().collect();
         if before.is_empty() && entry_ids.is_empty() {
             return;
         }
@@ -317,7 +317,7 @@ impl Rollups {
             self.all.mark_dirty(id);
         }
         if !entry_ids.is_empty() {
-            self.counted_by.insert(object, entry_ids.into_iter().collect());
+            self.memberships.insert(object, entry_ids.into_iter().collect());
         }
         for id in parents {
             self.find_cycles(id, cx.feeds);
@@ -389,10 +389,10 @@ impl Rollups {
             self.index.remove(entry.feed, (id, index), &entry.target, &entry.selector_label);
         }
         for object in rollup.clear() {
-            if let Some(entry_ids) = self.counted_by.get_mut(&object) {
+            if let Some(entry_ids) = self.memberships.get_mut(&object) {
                 *entry_ids = entry_ids.iter().copied().filter(|(other, _)| *other != id).collect();
                 if entry_ids.is_empty() {
-                    self.counted_by.remove(&object);
+                    self.memberships.remove(&object);
                 }
             }
         }
