@@ -6,12 +6,12 @@ use std::{
     collections::VecDeque,
     env,
     fmt::Write as _,
-    io::{BufRead as _, BufReader, Read as _, Seek as _},
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -179,13 +179,30 @@ impl Executable {
     }
 }
 
+/// No executable runs longer than a fraction of this. One that hangs must not hide the results of the others.
+const DEADLINE: Duration = Duration::from_mins(50);
+
+/// Waits for a process until the deadline, then kills it.
+fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    let begin = Instant::now();
+    while begin.elapsed() < DEADLINE {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    child.kill()?;
+    child.wait()
+}
+
 /// Runs a command. Returns whether it succeeded, and its standard output and standard error.
 fn captured(command: &mut Command) -> Result<(bool, String)> {
     // A file: a process that a failed test leaves behind could keep a pipe open.
     let mut file = tempfile::tempfile()?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
-    let status =
-        command.status().with_context(|| format!("cannot run {}", command.get_program().display()))?;
+    let mut child =
+        command.spawn().with_context(|| format!("cannot run {}", command.get_program().display()))?;
+    let status = wait(&mut child)?;
     let mut output = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut output)?;
@@ -204,10 +221,7 @@ fn relevant(output: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::atomic::{AtomicUsize, Ordering::SeqCst},
-        time::Duration,
-    };
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
     use super::*;
 
