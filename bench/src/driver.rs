@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, mem, sync::Arc};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use bellwether_engine::{
     Cluster, ClusterSource, ClusterSources, Effect, Engine, Event, FeedEvent, FeedId, GroupKind, Lens,
     NamespacedName, ObservedObject, Outcome, ProjectionContext, ResourceVersion, ServedResource, Slot, Write,
@@ -21,6 +21,8 @@ pub struct Driver {
     engine: Engine,
     sources: ClusterSources<Feeds>,
     now: Timestamp,
+    /// The feeds of Bellwether's kinds.
+    own: Vec<(FeedId, GroupKind, Arc<Lens>)>,
     /// The feed of the members' kind, and its lens.
     members: (FeedId, Arc<Lens>),
     /// The slots that the engine wants to write.
@@ -93,7 +95,7 @@ impl Driver {
             }
             events.push(Event::Feed(*feed, FeedEvent::ListCompleted));
         }
-        route(&mut engine, &mut sources, now, events);
+        let effects = route(&mut engine, &mut sources, now, events);
         let members = &sources.get(&Cluster::hub())?.0[own_feeds.len()..];
         let [(feed, _, lens)] = members else {
             bail!("the engine follows {} kinds of members, want 1", members.len());
@@ -105,7 +107,7 @@ impl Driver {
             now,
             [Event::Feed(members.0, FeedEvent::Served(served("v1", plural)))],
         );
-        Ok(Self { engine, sources, now, members, wanted: BTreeSet::new(), version })
+        Ok(Self { engine, sources, now, own: own_feeds, members, wanted: wanted(effects).collect(), version })
     }
 
     /// Decodes an object as a watch does.
@@ -121,6 +123,17 @@ impl Driver {
         Event::Feed(self.members.0, FeedEvent::Applied(name, Box::new(seen)))
     }
 
+    /// The watch event for an object of one of Bellwether's kinds.
+    pub fn own_event(&mut self, mut written: Json, generation: i64) -> Result<Event> {
+        self.version += 1;
+        written["metadata"]["resourceVersion"] = self.version.to_string().into();
+        written["metadata"]["generation"] = generation.into();
+        let own = self.own.iter().find(|(_, kind, _)| written["kind"] == *kind.kind);
+        let (feed, _, lens) = own.context("not one of Bellwether's kinds")?;
+        let DecodedObject { name, seen } = decode(lens, written.to_string().as_bytes(), self.now)?;
+        Ok(Event::Feed(*feed, FeedEvent::Applied(name, Box::new(seen))))
+    }
+
     /// Feeds the list of all objects, in batches as a controller does.
     pub fn list(&mut self, events: impl IntoIterator<Item = Event>) {
         let feed = self.members.0;
@@ -134,11 +147,7 @@ impl Driver {
 
     /// One step of the engine.
     pub fn step(&mut self, events: impl IntoIterator<Item = Event>) {
-        for effect in route(&mut self.engine, &mut self.sources, self.now, events) {
-            if let Effect::EnqueueWrite(slot, Some(_)) = effect {
-                self.wanted.insert(slot);
-            }
-        }
+        self.wanted.extend(wanted(route(&mut self.engine, &mut self.sources, self.now, events)));
     }
 
     /// Renders all wanted changes, one second later.
@@ -183,6 +192,14 @@ fn route(
 ) -> Vec<Effect> {
     let effects = engine.step(now, events);
     sources.route(effects, |events| engine.step(now, events))
+}
+
+/// The slots to write.
+fn wanted(effects: Vec<Effect>) -> impl Iterator<Item = Slot> {
+    effects.into_iter().filter_map(|effect| match effect {
+        Effect::EnqueueWrite(slot, Some(_)) => Some(slot),
+        _ => None,
+    })
 }
 
 fn served(version: &str, plural: &str) -> ServedResource {

@@ -3,6 +3,7 @@
 mod app_k8s_io;
 mod application;
 mod expr;
+mod memory;
 mod rollup;
 mod status;
 
@@ -33,6 +34,8 @@ pub(crate) enum Bench {
     Rollup(rollup::Rollup),
     /// Measure `bellwether status` on a control plane with many Applications
     Status(status::Status),
+    /// Measure the peak of a controller's memory with large objects
+    Memory(memory::Memory),
     /// Compare with the controller of app.k8s.io
     AppK8sIo(app_k8s_io::AppK8sIo),
 }
@@ -44,6 +47,7 @@ pub(crate) fn run(command: &Bench) -> Result<()> {
         Bench::Application(application) => application.run(),
         Bench::Rollup(rollup) => rollup.run(),
         Bench::Status(status) => status.run(),
+        Bench::Memory(memory) => memory.run(),
         Bench::AppK8sIo(app_k8s_io) => app_k8s_io.run(),
     }
 }

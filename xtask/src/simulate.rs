@@ -9,7 +9,7 @@ use crate::run::{cargo, step};
 const FIRST: &str = "1";
 
 /// Takes about half a minute on two cores.
-const RUNS: &str = "10000";
+const RUNS: &str = "6000";
 
 /// The maximum number of runs until a planted bug is found.
 const PLANTED_RUNS: &str = "50000";

@@ -28,16 +28,10 @@ use crate::{
     shortname = "bwapp",
     category = "bellwether",
     printcolumn(
-        name = "Type",
+        name = "State",
         type_ = "string",
-        json_path = ".spec.type",
-        description = "The type of the application"
-    ),
-    printcolumn(
-        name = "Version",
-        type_ = "string",
-        json_path = ".spec.version",
-        description = "The version of the application"
+        json_path = ".status.state",
+        description = "The worst state among what keeps the application from being ready, or Ready"
     ),
     printcolumn(
         name = "Ready",
@@ -46,18 +40,39 @@ use crate::{
         description = "The number of ready members and of all members"
     ),
     printcolumn(
-        name = "Status",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
-        description = "The reason of the condition Ready"
-    ),
-    printcolumn(
         name = "Progress",
         type_ = "integer",
         json_path = ".status.progress",
-        description = "The average progress of the members, in percent"
+        description = "The average progress of the members, in percent; 100 only if the application is ready"
     ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.reason",
+        description = "The reason of the member that decides the state"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Type",
+        type_ = "string",
+        json_path = ".spec.type",
+        priority = 1,
+        description = "The type of the application"
+    ),
+    printcolumn(
+        name = "Version",
+        type_ = "string",
+        json_path = ".spec.version",
+        priority = 1,
+        description = "The version of the application"
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].message",
+        priority = 1,
+        description = "The message of the condition Ready"
+    )
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [rule(
@@ -74,12 +89,14 @@ pub struct ApplicationSpec {
     /// Objects that must exist and be members, by component name. The component name is the name of the
     /// object, unless `name` is set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 128, "x-kubernetes-validations" = [rule(
+    #[schemars(extend("maxProperties" = 100, "x-kubernetes-validations" = [rule(
         &format!("self.all(key, size(key) <= 253 && {})", schema::is_object_name("key")),
         "invalid component name: use at most 253 characters, without '/', '%' and control characters",
     ), rule(
-        "self.all(a, self.all(b, a == b || self[a].kind != self[b].kind || self[a].group != self[b].group || \
-         (has(self[a].name) ? self[a].name : a) != (has(self[b].name) ? self[b].name : b)))",
+        // The outer list binds a variable: comparing the fields of each pair would exceed the cost budget.
+        "[self.map(key, self[key].group + '/' + self[key].kind + '/' + \
+         (has(self[key].name) ? self[key].name : key))].all(objects, \
+         objects.all(object, objects.exists_one(other, other == object)))",
         "duplicate component: two entries have the same group, kind and name; remove one",
     )]))]
     pub components: BTreeMap<String, Component>,
@@ -231,7 +248,18 @@ pub struct ApplicationStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// The readiness of the health-check Pod: True, False or Unknown. Unknown without a health check.
+    /// Why the application is not ready, in one word: the worst state among the members and the health check.
+    /// Failed, Missing, InProgress, Terminating or Unknown; Ready if nothing keeps it from being ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::group_state")]
+    pub state: Option<State>,
+
+    /// The reason of the member that decides the state, such as ImagePullBackOff. Absent if the state is Ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub reason: Option<String>,
+
+    /// The readiness of the health-check Pod: True, False or Unknown. Absent without a health check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::condition_status")]
     pub ready: Option<ConditionStatus>,
@@ -241,7 +269,7 @@ pub struct ApplicationStatus {
     #[schemars(length(max = 32))]
     pub components_ready: Option<String>,
 
-    /// The average progress of the members, in percent.
+    /// The average progress of the members, in percent. 100 if the application is ready, otherwise at most 99.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub progress: Option<i32>,
@@ -287,6 +315,35 @@ pub struct ApplicationStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024), extend("x-kubernetes-list-type" = "atomic"))]
     pub owned_kinds: Vec<OwnedKind>,
+
+    /// The last change of the state, as Events have reported it. No Event is recorded in the first ten seconds
+    /// of the object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event: Option<LastEvent>,
+}
+
+/// The state that Events have reported, so that each change is reported once, also after a restart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastEvent {
+    /// The state.
+    #[schemars(schema_with = "schema::required_group_state")]
+    pub state: State,
+
+    /// The type of the Event: Warning if a person should look, otherwise Normal.
+    #[serde(rename = "type")]
+    pub type_: EventType,
+
+    /// When the change was noticed.
+    pub time: Time,
+}
+
+/// The type of an Event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum EventType {
+    /// No action is needed.
+    Normal,
+    /// A person should look.
+    Warning,
 }
 
 /// A kind of which an Application owns objects, or may own them.
@@ -348,6 +405,33 @@ pub struct ObjectStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 317))]
     pub rule: Option<String>,
+
+    /// The object below this one that is the cause of its state, such as a Pod of a Deployment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<ObjectCause>,
+}
+
+/// An object that keeps its owner from being ready.
+// The CRD has this description for the field `cause`: an optional struct loses the one of the field.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ObjectCause {
+    /// The kind of the object.
+    #[schemars(length(max = 63))]
+    pub kind: String,
+
+    /// The name of the object.
+    #[schemars(length(max = 253))]
+    pub name: String,
+
+    /// The reason for its state, as one word in CamelCase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub reason: Option<String>,
+
+    /// The reason for its state, in a sentence for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub message: Option<String>,
 }
 
 /// The number of objects in each state. Every object is in exactly one state.

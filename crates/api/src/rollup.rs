@@ -1,12 +1,13 @@
 //! `Rollup`: the aggregated conditions of the components of an umbrella operator.
 
-use bellwether_model::ConditionStatus;
+use bellwether_model::{ConditionStatus, State};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    application::LastEvent,
     duration::Duration,
     schema::{self, rule},
 };
@@ -28,6 +29,12 @@ use crate::{
         type_ = "string",
         json_path = ".status.health",
         description = "Healthy, Warning or Error"
+    ),
+    printcolumn(
+        name = "State",
+        type_ = "string",
+        json_path = ".status.state",
+        description = "Ready, InProgress, Failed, Missing or Unknown, as in an Application"
     ),
     printcolumn(
         name = "Available",
@@ -147,6 +154,12 @@ pub struct RollupStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
+    /// The three conditions as one state: Failed, Missing, InProgress or Unknown; Ready if all three are good.
+    /// Missing: a component does not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::group_state")]
+    pub state: Option<State>,
+
     /// The aggregated conditions Available, Progressing and Degraded, and Upgradeable if spec.upgradeable is
     /// true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -172,6 +185,11 @@ pub struct RollupStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub component_count: Option<i32>,
+
+    /// The last change of the state, as Events have reported it. No Event is recorded in the first ten seconds
+    /// of the object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_event: Option<LastEvent>,
 }
 
 /// A summary of the conditions. Error: not available, or degraded. Warning: progressing, or a condition is

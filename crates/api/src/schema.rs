@@ -190,6 +190,20 @@ pub(crate) fn condition_status(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": ["True", "False", "Unknown"] })
 }
 
+/// The state of a group: a group is never Suspended. An optional enum loses the description of its field; this
+/// schema keeps it.
+pub(crate) fn group_state(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "enum": ["Ready", "InProgress", "Failed", "Terminating", "Unknown", "Missing"]
+    })
+}
+
+/// As [`group_state`], for a field that is not optional.
+pub(crate) fn required_group_state(generator: &mut SchemaGenerator) -> Schema {
+    group_state(generator)
+}
+
 /// CEL for an API group that is not the core group. `core` and `v1` are common mistakes for the core group,
 /// whose name is empty.
 pub(crate) const IS_GROUP: &str = "!format.dns1123Subdomain().validate(self).hasValue() && self != 'core' && \

@@ -32,7 +32,10 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
         Ok(inputs) => inputs,
         Err(error) => return Ok(Outcome::bad_input(error)),
     };
-    let chosen = Chosen::by(&command.objects.rules);
+    let chosen = match Chosen::by(&command.objects.rules) {
+        Ok(chosen) => chosen,
+        Err(outcome) => return Ok(outcome),
+    };
     let context = command.objects.context(&chosen.rules);
     let assessor = Assessor { dialect: command.dialect, context, evidence: command.explain };
     let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| assessor.assess(object));
@@ -49,13 +52,13 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
     };
     // kstatus and Argo CD do not have Applications and Rollups.
     let notes = if command.dialect == Dialect::Native { stored_groups(&read) } else { None };
-    Ok(chosen.spoken_of(Outcome {
+    Ok(Outcome {
         text,
         errors: errors(&read),
         notes: notes.into_iter().collect(),
         code: exit_code(&read),
         ..Outcome::default()
-    }))
+    })
 }
 
 /// A note that groups are assessed by their stored status, which may be stale. None without groups.

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::{Context as _, Result};
-use bellwether_engine::{Condition, Group, GroupKind};
+use bellwether_engine::{Condition, Group, GroupKind, Member, NamespacedName};
 use bellwether_health::{Context, Evidence, Rule, RuleText, Source, Verdict, rules};
 use bellwether_input::InputError;
 use bellwether_inspect::{
@@ -43,13 +43,16 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
         Ok(inputs) => inputs,
         Err(error) => return Ok(Outcome::bad_input(error)),
     };
-    let chosen = Chosen::by(&command.objects.rules);
+    let chosen = match Chosen::by(&command.objects.rules) {
+        Ok(chosen) => chosen,
+        Err(outcome) => return Ok(outcome),
+    };
     let context = command.objects.context(&chosen.rules);
     let assessor = Assessor { dialect: Dialect::Native, context, evidence: true };
     let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| assessor.assess(object));
     let mut outcome = print(command.output, &read, context.now, screen)?;
     outcome.notes.extend(stored_groups(&read));
-    Ok(chosen.spoken_of(outcome))
+    Ok(outcome)
 }
 
 /// The arguments that name objects in a cluster, such as `deploy/web`, and not files.
@@ -80,7 +83,10 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         let error = format!("cannot mix objects and files: {} {are}", objects.join(", "));
         return Ok(Outcome::bad_input(error));
     }
-    let chosen = Chosen::by(rules);
+    let chosen = match Chosen::by(rules) {
+        Ok(chosen) => chosen,
+        Err(outcome) => return Ok(outcome),
+    };
     let (location, now) = (location.location(), now.unwrap_or_else(Timestamp::now));
     let read = || {
         let observation =
@@ -91,12 +97,19 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         let assessor = Assessor { dialect: Dialect::Native, context, evidence: true };
         let (mut rows, mut problems, mut notes) =
             (Vec::new(), observation.notes.problems.clone(), observation.notes.notes.clone());
+        // With --rules or --no-builtin, the user wants the verdict of those rules on the stored status.
+        let is_counted = rules.is_empty() && !no_builtin;
+        let applications = Observation::open(&location, now, GroupQuery::All { all_namespaces: false });
+        let applications = applications.ok().filter(|_| is_counted);
+        let groups = applications.as_ref().map(Observation::groups).unwrap_or_default();
         for word in objects {
             let (kind, name) = observation.object_named(word)?;
             let row = observation.with(&kind, &name, &|object| assessor.assess(object))?;
             let mut row = row.with_context(|| observation.not_found(&kind, &name))?;
-            // With --rules or --no-builtin, the user wants the verdict of those rules on the stored status.
-            if is_group(&kind) && rules.is_empty() && !no_builtin {
+            if let Some(member) = member_of(&groups, &kind, &name) {
+                count_as(&mut row, member, |kind, name| observation.evidence(kind, name));
+            }
+            if is_group(&kind) && is_counted {
                 let evaluated = Observation::open(&location, now, GroupQuery::One(word))?;
                 let is_it = |group: &Group| (&group.kind, &group.name) == (&kind, &name);
                 notes.extend(replace_stored(&mut row, evaluated.groups().into_iter().find(is_it).as_ref()));
@@ -112,13 +125,48 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         Ok(read) => read,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
-    let mut outcome = chosen.spoken_of(print(command.output, &rows, now, screen)?);
+    let mut outcome = print(command.output, &rows, now, screen)?;
     if !problems.is_empty() {
         outcome.code = BAD_INPUT;
     }
     outcome.errors.extend(problems);
     outcome.notes.extend(notes);
     Ok(outcome)
+}
+
+/// The object as a member of an Application.
+fn member_of<'g>(groups: &'g [Group], kind: &GroupKind, name: &NamespacedName) -> Option<&'g Member> {
+    let applications = groups.iter().filter(|group| !group.is_rollup());
+    let mut members = applications.flat_map(|group| &group.members);
+    members.find(|member| member.uid.is_some() && (&member.kind, &member.name) == (kind, name))
+}
+
+/// Replaces the verdict on the object alone by the one with which it counts for its Application, if objects
+/// below it decide: its Pods, or the endpoints of a Service.
+fn count_as(row: &mut Row, member: &Member, evidence: impl Fn(&GroupKind, &NamespacedName) -> Vec<Evidence>) {
+    let Some(own) = row.assessment.verdict().cloned() else { return };
+    let is_same = (member.state, &*member.reason) == (own.state, &*own.reason);
+    if is_same {
+        row.assessment = Assessment::Native(Verdict { since: member.since, ..own });
+        return;
+    }
+    if member.state == State::Unknown {
+        return;
+    }
+    if let Some(cause) = member.cause.as_ref().filter(|_| member.rule.as_ref() != Some(&own.rule)) {
+        let name = NamespacedName::new(&member.name.namespace, &cause.name);
+        row.evidence = Some(evidence(&GroupKind::pod(), &name));
+    }
+    row.assessment = Assessment::Native(Verdict {
+        state: member.state,
+        progress: member.progress,
+        reason: member.reason.clone().into(),
+        message: member.message.clone().into(),
+        since: member.since,
+        rule: member.rule.clone().unwrap_or_else(|| own.rule.clone()),
+        later: None,
+        ..own
+    });
 }
 
 /// Replaces the verdict on the stored status of a group by that of its evaluation, if they differ: the stored
@@ -131,6 +179,7 @@ fn replace_stored(row: &mut Row, group: Option<&Group>) -> Option<String> {
     };
     let verdict = group.verdict(&stored)?;
     if (verdict.state, &verdict.message) == (stored.state, &stored.message) {
+        row.assessment = Assessment::Native(Verdict { since: verdict.since, ..stored });
         return None;
     }
     row.assessment = Assessment::Native(verdict);

@@ -1,6 +1,7 @@
 //! The conditions that operators report by convention: Available, Progressing, Degraded and Upgradeable.
 
 use bellwether_conditions::{Reported, Source};
+use bellwether_health::generation;
 use bellwether_model::{ConditionStatus, Object, Value, text::shorten};
 use jiff::Timestamp;
 
@@ -19,13 +20,16 @@ const MAX_MESSAGE: usize = 1024;
 pub struct ComponentConditions {
     pub generation: Option<i64>,
     pub created: Option<Timestamp>,
-    /// Only the four types, in the order of the object. Of duplicates, the first counts.
+    /// Only the four types, in the order of the object. Of duplicates, the first counts; with different status,
+    /// it is Unknown.
     pub conditions: Box<[ComponentCondition]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentCondition {
     pub type_: &'static str,
+    /// Whether another condition of this type has another status. The status is Unknown, then.
+    pub contradicted: bool,
     pub status: ConditionStatus,
     /// Empty if missing.
     pub reason: Box<str>,
@@ -63,10 +67,9 @@ impl ComponentCondition {
 }
 
 pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
-    let int = |path: &str| object.at(path).and_then(Value::as_int);
     // Go programs write zero for an unset generation.
     let is_set = |generation: &i64| *generation > 0;
-    let observed = int("status.observedGeneration").filter(is_set);
+    let observed = object.at("status").and_then(generation::observed).filter(is_set);
     let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
     let condition = |condition: &Value<'_>| {
         let text = |field: &str| condition.get(field).and_then(Value::as_text).unwrap_or_default().trim();
@@ -75,12 +78,20 @@ pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
             shorten(&mut text, MAX_MESSAGE);
             text.into_boxed_str()
         };
-        let status = ConditionStatus::of(text("status"));
+        let type_ = TYPES.into_iter().find(|type_| *type_ == text("type"))?;
+        let contradicted = conditions.iter().any(|other| {
+            let other_type = other.get("type").and_then(Value::as_text).map(str::trim);
+            other_type == Some(type_) && read_status(other) != read_status(condition)
+        });
+        let status = if contradicted { ConditionStatus::Unknown } else { read_status(condition) };
         // The message reports an invalid status, so that the author of the operator finds it.
-        let problem = match text("status") {
-            written if written == status.name() => None,
-            "" => Some("status required: True, False or Unknown".to_owned()),
-            other => Some(format!("invalid status {other:?}: must be True, False or Unknown")),
+        let problem = match condition.get("status") {
+            Some(Value::Bool(_)) => None,
+            written => match written.and_then(Value::as_text).unwrap_or_default() {
+                "True" | "False" | "Unknown" => None,
+                "" => Some("status required: True, False or Unknown".to_owned()),
+                other => Some(format!("invalid status {other:?}: must be True, False or Unknown")),
+            },
         };
         let message = match (problem, text("message")) {
             (None, message) => short(message),
@@ -88,24 +99,25 @@ pub(crate) fn read(object: &Object<'_>) -> ComponentConditions {
             (Some(problem), message) => short(&format!("{problem}: {message}")),
         };
         Some(ComponentCondition {
-            type_: TYPES.into_iter().find(|type_| *type_ == text("type"))?,
+            type_,
+            contradicted,
             status,
             reason: short(text("reason")),
             message,
             since: text("lastTransitionTime").parse().ok(),
-            observed_generation: condition
-                .get("observedGeneration")
-                .and_then(Value::as_int)
-                .filter(is_set)
-                .or(observed),
+            observed_generation: generation::observed(condition).filter(is_set).or(observed),
         })
     };
     ComponentConditions {
-        generation: int("metadata.generation"),
+        generation: object.at("metadata.generation").and_then(generation::number),
         created: object
             .at("metadata.creationTimestamp")
             .and_then(Value::as_text)
             .and_then(|t| t.parse().ok()),
         conditions: conditions.iter().filter_map(condition).collect(),
     }
+}
+
+fn read_status(condition: &Value<'_>) -> ConditionStatus {
+    ConditionStatus::read(condition.get("status"))
 }

@@ -44,9 +44,17 @@ impl Group {
 }
 
 fn deciding_condition(conditions: &[Condition]) -> Option<&Condition> {
+    let find = |type_: &str| conditions.iter().find(|condition| condition.type_ == type_);
+    find(deciding_type(|type_| Some(find(type_)?.statement.status))).or(conditions.first())
+}
+
+/// The type of the condition that decides the state of a Rollup.
+pub(crate) fn deciding_type(status: impl Fn(&str) -> Option<ConditionStatus>) -> &'static str {
     // Upgradeable does not affect the state.
-    let mut bad = in_order(conditions).filter(|(condition, fine)| !fine && condition.type_ != UPGRADEABLE);
-    bad.next().map(|(bad, _)| bad).or(conditions.first())
+    let is_bad = |(type_, fine): &&(&str, ConditionStatus)| {
+        *type_ != UPGRADEABLE && status(type_).is_some_and(|status| status != *fine)
+    };
+    BY_SIGNIFICANCE.iter().find(is_bad).map_or(AVAILABLE, |(type_, _)| *type_)
 }
 
 fn notable_conditions(conditions: &[Condition]) -> impl Iterator<Item = &Condition> {

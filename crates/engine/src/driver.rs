@@ -18,7 +18,7 @@ use crate::{
     lens::Lens,
     outbox::Outbox,
     planted::Bug,
-    stats::EngineStats,
+    stats::{EngineStats, GroupSamples},
     view::{Group, GroupStatus},
 };
 
@@ -111,6 +111,10 @@ impl Driver {
 
     pub fn stats(&self) -> EngineStats {
         self.engine.stats()
+    }
+
+    pub fn group_samples(&self, limit: usize) -> GroupSamples {
+        self.engine.group_samples(limit)
     }
 
     pub fn groups(&self, now: Timestamp) -> Vec<Group> {

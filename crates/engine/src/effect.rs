@@ -2,7 +2,6 @@
 
 use std::{fmt, sync::Arc};
 
-use bellwether_model::ConditionStatus;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -26,7 +25,7 @@ pub enum Effect {
     /// The status of a group may have changed. Without a name: of all groups of the kind, also of names that
     /// do not exist.
     Changed(OwnKind, Option<NamespacedName>),
-    /// Record an Event for a condition transition that was written.
+    /// Record an Event for a transition that was written.
     Record(Transition),
     /// Record an Event for a problem that a person has to solve.
     Warn(Warning),
@@ -156,7 +155,7 @@ pub struct RequiredOwner {
     pub uid: Box<str>,
 }
 
-/// A Warning Event that is not about a condition.
+/// A Warning Event that is not about a transition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     pub object: ObjectKey,
@@ -166,21 +165,28 @@ pub struct Warning {
     pub message: Arc<str>,
 }
 
-/// A condition whose status changed.
+/// A change of the state of a group, or of the status of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
     pub object: ObjectKey,
     pub uid: Box<str>,
-    pub condition: &'static str,
-    /// `None` if the condition is new.
-    pub from: Option<ConditionStatus>,
-    pub to: ConditionStatus,
-    /// The `lastTransitionTime` that was written.
+    /// [`STATE`](Self::STATE), or the type of the condition.
+    pub subject: &'static str,
+    /// `None` if it is new.
+    pub from: Option<&'static str>,
+    pub to: &'static str,
+    /// The time that was written with it: `lastTransitionTime`, or that of `lastEvent`.
     pub since: Timestamp,
+    /// Of the condition, or the name of the state.
     pub reason: Arc<str>,
     pub message: Arc<str>,
-    /// Whether the new status is the good one: a Normal Event, otherwise a Warning.
+    /// A Normal Event, otherwise a Warning.
     pub good: bool,
+}
+
+impl Transition {
+    /// The subject of a change of `status.state`.
+    pub const STATE: &'static str = "State";
 }
 
 #[cfg(test)]

@@ -34,6 +34,8 @@ pub(crate) type Changed = (OwnKind, Option<NamespacedName>);
 pub(crate) enum Timer {
     /// The verdict of an object changes with time.
     Verdict(ObjectId),
+    /// Objects below a member say something else about it from now on.
+    Evidence(ObjectId),
     /// Retry an ownerReferences patch that got a 409 although no newer version has arrived on the watch.
     Retry(Slot),
     /// Evaluate a group: its next health-check Pod is due, it may release a kind, a held condition is due, or
@@ -106,10 +108,10 @@ impl EffectQueue {
         self.timers.insert((time, timer));
     }
 
-    /// Shifts the timers. Those of verdicts stay: they are points in time that the object itself gives.
+    /// Shifts the timers. Those of verdicts and evidence stay: they are points in time that the object itself gives.
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         let shift = |(time, timer): (Timestamp, Timer)| match timer {
-            Timer::Verdict(_) => (time, timer),
+            Timer::Verdict(_) | Timer::Evidence(_) => (time, timer),
             Timer::Group(_) | Timer::Retry(_) | Timer::Silence(_) => {
                 (time.checked_add(by).unwrap_or(time), timer)
             }

@@ -3,7 +3,7 @@
 
 mod queries;
 
-use std::{collections::BTreeSet, mem};
+use std::{collections::BTreeSet, mem, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -48,6 +48,8 @@ pub struct Engine {
     synced: bool,
     /// If set, a group that is a member of another counts as evaluated here, not by its stored status.
     nested: Option<Nested>,
+    /// Kinds that are kept for readers, whether a group uses them or not.
+    kept: BTreeSet<GroupKind>,
 }
 
 impl Default for Engine {
@@ -68,10 +70,27 @@ impl Engine {
         Self::with_groupings(groupings().into_iter().filter(|grouping| grouping.is_namespaced()).collect())
     }
 
+    /// Does without HealthRules on purpose: their kind is not read. Call this before
+    /// [`with_kind`](Self::with_kind).
+    #[must_use]
+    pub fn without_health_rules(self) -> Self {
+        let others = self.groupings.into_iter().filter(|grouping| !grouping.handles(OwnKind::HealthRule));
+        let engine = Self::with_groupings(others.collect());
+        Self { nested: self.nested, ..engine }
+    }
+
     fn with_groupings(groupings: Vec<Box<dyn Grouping>>) -> Self {
         let (feeds, clusters, queue) = (Feeds::default(), Clusters::default(), EffectQueue::default());
-        let mut engine =
-            Self { feeds, clusters, queue, groupings, base: Vec::new(), synced: false, nested: None };
+        let mut engine = Self {
+            feeds,
+            clusters,
+            queue,
+            groupings,
+            base: Vec::new(),
+            synced: false,
+            nested: None,
+            kept: BTreeSet::new(),
+        };
         let mut base = engine.base_kinds();
         base.sort_unstable();
         engine.base = base.into_iter().map(|kind| engine.follow(&kind.kind())).collect();
@@ -94,6 +113,23 @@ impl Engine {
         self
     }
 
+    /// Follows a kind for [`objects`](Self::objects) from the next step on, whether a group uses it or not.
+    pub fn keep(&mut self, kind: &GroupKind) {
+        if self.kept.insert(kind.clone()) {
+            self.follow(kind);
+        }
+    }
+
+    /// How long a Pod must have failed until its workload counts as Failed. `None`: objects below members are
+    /// not read at all. By default, [`FAILED_AFTER`](crate::FAILED_AFTER).
+    #[must_use]
+    pub fn with_failed_after(mut self, failed_after: Option<SignedDuration>) -> Self {
+        for grouping in &mut self.groupings {
+            grouping.set_failed_after(failed_after);
+        }
+        self
+    }
+
     fn follow(&mut self, kind: &GroupKind) -> FeedId {
         self.feeds.acquire(&Cluster::hub(), kind, &RequestedFields::default(), &mut self.queue.effects)
     }
@@ -112,6 +148,7 @@ impl Engine {
         while let Some(timer) = self.queue.due(now) {
             match timer {
                 Timer::Verdict(object) => self.reassess(object, now),
+                Timer::Evidence(object) => self.evidence_changed(object, now),
                 Timer::Retry(slot) => {
                     self.with_grouping(slot.grouping(), now, |grouping, cx| grouping.retry(&slot, cx));
                 }
@@ -320,6 +357,12 @@ impl Engine {
 
     fn cluster_event(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) {
         let before = self.clusters.silent_since(cluster, now);
+        if let ClusterEvent::Kinds(kinds) = &event
+            && cluster.is_hub()
+        {
+            self.feeds.set_served_in_hub(Arc::clone(kinds));
+            self.for_each_grouping(now, |grouping, _| grouping.kinds_discovered());
+        }
         match self.clusters.handle(cluster, event, now) {
             Some(ClusterChange::Added) => self.feeds.follow_cluster(cluster, &mut self.queue.effects),
             Some(ClusterChange::Replaced) => self.feeds.forget_versions_of(cluster),
@@ -477,6 +520,11 @@ impl Engine {
         {
             self.queue.schedule(later.at, Timer::Verdict(object));
         }
+    }
+
+    fn evidence_changed(&mut self, object: ObjectId, now: Timestamp) {
+        let Some(feed) = self.feeds.object(object).map(|stored| stored.feed) else { return };
+        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.evidence_changed(object, cx));
     }
 
     fn reassess(&mut self, object: ObjectId, now: Timestamp) {

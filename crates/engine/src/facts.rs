@@ -28,12 +28,29 @@ pub struct Facts {
     /// It has a `deletionTimestamp`, or the API server confirmed our delete.
     pub deleting: bool,
     pub verdict: Verdict,
-    /// Pods only.
-    pub pod: Option<PodFacts>,
+    pub kind_facts: KindFacts,
     /// Kept only if a feed's [`RequestedFields`](crate::RequestedFields) asks for conditions.
     pub component_conditions: Option<Box<ComponentConditions>>,
     /// Kept only if a feed's [`RequestedFields`](crate::RequestedFields) asks for paths.
     pub values: Option<Box<RequestedValues>>,
+}
+
+/// What is kept of some kinds only, because groups look below their members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KindFacts {
+    #[default]
+    None,
+    Pod(PodFacts),
+    /// DaemonSet, ReplicaSet, StatefulSet: the revision of its template, as its Pods' labels have it. For a
+    /// ReplicaSet, its own number among those of the Deployment.
+    Revision(Box<str>),
+    Service {
+        /// It has a selector, so that Kubernetes keeps its EndpointSlices.
+        selects_pods: bool,
+    },
+    EndpointSlice {
+        has_ready_endpoint: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +59,16 @@ pub struct PodFacts {
     pub ready: Option<ConditionStatus>,
     /// The phase is Succeeded or Failed.
     pub finished: bool,
+}
+
+impl Facts {
+    /// Pods only.
+    pub(crate) fn pod(&self) -> Option<PodFacts> {
+        match self.kind_facts {
+            KindFacts::Pod(pod) => Some(pod),
+            _ => None,
+        }
+    }
 }
 
 /// Numeric on API servers. Other values can be tested for equality, but have no order.

@@ -75,7 +75,7 @@ pub(crate) struct Feed {
     pub(crate) unreadable: Option<Unreadable>,
     /// The initial list has completed.
     pub(crate) listed: bool,
-    /// A list has started and not completed.
+    /// A list has started and not completed, or the rules for the kind have changed since.
     listing: bool,
     lens: Arc<Lens>,
     /// The union of what its users want.
@@ -151,6 +151,10 @@ pub(crate) struct Feeds {
     /// Feeds without users. They end with the step, unless one gets a user before.
     unused: BTreeSet<FeedId>,
     rules: Arc<UserRules>,
+    /// Why HealthRules cannot be read.
+    rules_unreadable: Option<Unreadable>,
+    /// By discovery in the hub.
+    served_in_hub: Option<Arc<HashMap<GroupKind, ServedResource>>>,
     interner: Interner,
     last_id: u32,
 }
@@ -297,13 +301,35 @@ impl Feeds {
         &self.rules
     }
 
-    /// Replaces the HealthRules. Kinds for which the rules differ are relisted.
-    pub(crate) fn set_rules(&mut self, rules: Arc<UserRules>, effects: &mut Vec<Effect>) {
+    pub(crate) fn rules_unreadable(&self) -> Option<&Unreadable> {
+        self.rules_unreadable.as_ref()
+    }
+
+    /// `None` before discovery has answered.
+    pub(crate) fn served_in_hub(&self) -> Option<&HashMap<GroupKind, ServedResource>> {
+        self.served_in_hub.as_deref()
+    }
+
+    pub(crate) fn set_served_in_hub(&mut self, kinds: Arc<HashMap<GroupKind, ServedResource>>) {
+        self.served_in_hub = Some(kinds);
+    }
+
+    /// Replaces the HealthRules. Kinds for which the rules differ are relisted. `unreadable`: the rules stand
+    /// for those that cannot be read.
+    pub(crate) fn set_rules(
+        &mut self,
+        rules: Arc<UserRules>,
+        unreadable: Option<Unreadable>,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.rules_unreadable = unreadable;
         let before = mem::replace(&mut self.rules, rules);
         for (id, feed) in &mut self.by_id {
             if !self.rules.same_for(&before, &feed.kind.group, &feed.kind.kind) {
                 feed.lens =
                     Arc::new(Lens::with(&feed.kind, Arc::clone(&self.rules), Arc::clone(&feed.requested)));
+                // From here on, verdicts by the old rules and the new ones would mix.
+                feed.listing |= feed.listed;
                 follow(*id, feed, effects);
             }
         }

@@ -12,7 +12,7 @@ use crate::{
     group_ref::{GroupRef, OwnKind},
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
-    stats::EngineStats,
+    stats::{EngineStats, GroupSamples},
     view::{Group, GroupRelation, GroupStatus},
 };
 
@@ -36,6 +36,9 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
         true
     }
 
+    /// See [`Engine::with_failed_after`](crate::Engine::with_failed_after).
+    fn set_failed_after(&mut self, _failed_after: Option<SignedDuration>) {}
+
     /// The required kinds are listed: from now on, groups may follow other kinds.
     fn sync(&mut self, cx: &mut GroupingContext<'_>);
 
@@ -58,6 +61,9 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// Only the resourceVersion of an object changed.
     fn object_version_changed(&mut self, _object: ObjectId, _cx: &mut GroupingContext<'_>) {}
 
+    /// With the time, objects below a member say something else about it.
+    fn evidence_changed(&mut self, _member: ObjectId, _cx: &mut GroupingContext<'_>) {}
+
     /// An object is about to be removed from the store.
     fn before_object_removed(&mut self, _object: ObjectId, _cx: &mut GroupingContext<'_>) {}
 
@@ -75,6 +81,9 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
 
     /// A feed ends: its objects are about to be removed.
     fn feed_dropped(&mut self, _feed: FeedId, _cx: &mut GroupingContext<'_>) {}
+
+    /// Discovery in the hub has new results.
+    fn kinds_discovered(&mut self) {}
 
     /// A timer of a group fired.
     fn timer_fired(&mut self, group: &GroupRef);
@@ -127,4 +136,7 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     }
 
     fn add_to_stats(&self, _stats: &mut EngineStats) {}
+
+    /// Adds the groups that have been evaluated.
+    fn add_samples(&self, _feeds: &Feeds, _samples: &mut GroupSamples) {}
 }

@@ -4,20 +4,19 @@
 use std::sync::Arc;
 
 use bellwether_api::{APPLICATION_ANNOTATION, Application, HealthRule, Rollup};
-use bellwether_health::{Context, user::UserRules};
-use bellwether_model::{ConditionStatus, Object, Plan, Value};
+use bellwether_health::{Context, generation, user::UserRules};
+use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 
 use crate::{
     app_k8s_io::{self, AppK8sIoSpec},
-    component_conditions,
+    component_conditions::{self, ComponentConditions},
     dialect::Dialect,
-    facts::{
-        Facts, Labels, ObservedObject, OwnManifest, OwnObject, OwnerReference, PodFacts, ResourceVersion,
-    },
+    facts::{Facts, Labels, ObservedObject, OwnManifest, OwnObject, OwnerReference, ResourceVersion},
     id::{GroupKind, NamespacedName},
+    kind_facts,
     requested_fields::{RequestedFields, RequestedValues},
 };
 
@@ -73,12 +72,13 @@ impl Lens {
         }
         plan.keep(&["metadata", "annotations", APPLICATION_ANNOTATION]);
         plan.keep(&["status", "observedGeneration"]);
-        if *kind == GroupKind::pod() {
-            plan.keep(&["status", "conditions"]);
-            plan.keep(&["status", "phase"]);
-        }
+        kind_facts::keep(kind, &mut plan);
         requested.keep(&mut plan);
         Self { kind: kind.clone(), plan, rules, values: requested.plan_of_paths(), requested }
+    }
+
+    pub fn has_same_rules(&self, other: &Self) -> bool {
+        self.rules.same_for(&other.rules, &self.kind.group, &self.kind.kind)
     }
 
     pub fn plan(&self) -> &Plan {
@@ -89,25 +89,36 @@ impl Lens {
         &self.kind
     }
 
+    /// Whether the metadata of an object is all that [`project`](Self::project) reads. `has_status`: whether
+    /// the kind has a status subresource.
+    pub fn reads_metadata_only(&self, has_status: bool) -> bool {
+        // It is kept of every kind. A kind without a status subresource that no rule reads a status of, such
+        // as Secret, has none.
+        let mut plan = self.plan.clone();
+        plan.leave_out(&["status", "observedGeneration"]);
+        !has_status && plan.keeps_only_metadata()
+    }
+
     /// `object` must be decoded with [`plan`](Self::plan).
     pub fn project(&self, object: &Object<'_>, cx: ProjectionContext) -> (NamespacedName, ObservedObject) {
         let context =
             Context { now: cx.now, rules: Some(&self.rules), builtin: true, has_status: cx.has_status };
         let text = |path: &str| object.at(path).and_then(Value::as_text);
+        let verdict = bellwether_health::assess(object, &context);
         let facts = Facts {
             uid: text("metadata.uid").unwrap_or_default().into(),
             resource_version: ResourceVersion::new(text("metadata.resourceVersion").unwrap_or_default()),
             labels: labels(object),
             application: annotation(object).map(Into::into),
             owners: owners(object),
-            settled: is_settled(object),
+            settled: generation::is_latest_observed(object, &verdict),
             deleting: text("metadata.deletionTimestamp").is_some(),
-            verdict: bellwether_health::assess(object, &context),
-            pod: (self.kind == GroupKind::pod()).then(|| pod(object)),
+            verdict,
+            kind_facts: kind_facts::read(&self.kind, object),
             component_conditions: self
                 .requested
                 .conditions
-                .then(|| Box::new(component_conditions::read(object))),
+                .then(|| Box::new(self.component_conditions(object))),
             values: self.values.as_ref().map(|plan| {
                 let (requested, fields) = (Arc::clone(&self.requested), object.fields().kept_by(plan));
                 Box::new(RequestedValues { requested, fields })
@@ -117,6 +128,15 @@ impl Lens {
             NamespacedName::new(object.namespace(), object.name()),
             ObservedObject { facts, own: own_object(&self.kind, object) },
         )
+    }
+}
+
+impl Lens {
+    /// An Application publishes none of these conditions: another tool wrote those in its status.
+    fn component_conditions(&self, object: &Object<'_>) -> ComponentConditions {
+        let read = component_conditions::read(object);
+        let is_application = Dialect::of(&self.kind) == Some(Dialect::Bellwether);
+        if is_application { ComponentConditions { conditions: Box::default(), ..read } } else { read }
     }
 }
 
@@ -137,8 +157,10 @@ fn labels(object: &Object<'_>) -> Labels {
         .collect()
 }
 
+/// An empty annotation names no Application.
 fn annotation<'o>(object: &'o Object<'_>) -> Option<&'o str> {
-    object.at("metadata.annotations")?.get(APPLICATION_ANNOTATION)?.as_text()
+    let name = object.at("metadata.annotations")?.get(APPLICATION_ANNOTATION)?.as_text()?;
+    (!name.trim().is_empty()).then_some(name)
 }
 
 fn owners(object: &Object<'_>) -> Box<[OwnerReference]> {
@@ -156,28 +178,6 @@ fn owners(object: &Object<'_>) -> Box<[OwnerReference]> {
         }
     };
     owners.iter().map(owner).collect()
-}
-
-/// An object without generations has nothing to observe.
-fn is_settled(object: &Object<'_>) -> bool {
-    let int = |path: &str| object.at(path).and_then(Value::as_int);
-    match (int("metadata.generation"), int("status.observedGeneration")) {
-        (Some(generation), Some(observed)) => observed >= generation,
-        _ => true,
-    }
-}
-
-fn pod(object: &Object<'_>) -> PodFacts {
-    let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
-    let is_ready = |condition: &&Value<'_>| condition.get("type").and_then(Value::as_text) == Some("Ready");
-    let status = |condition: &Value<'_>| {
-        ConditionStatus::of(condition.get("status").and_then(Value::as_text).unwrap_or_default())
-    };
-    let phase = object.at("status.phase").and_then(Value::as_text);
-    PodFacts {
-        ready: conditions.iter().find(is_ready).map(status),
-        finished: matches!(phase, Some("Succeeded" | "Failed")),
-    }
 }
 
 /// The manifest of one of our own objects. The API server has validated it; an object that cannot be decoded
@@ -212,6 +212,11 @@ fn own_manifest<S, T: Default>(metadata: &ObjectMeta, spec: S, status: Option<T>
     OwnManifest { generation, created, spec, status: status.unwrap_or_default() }
 }
 
+/// A status that cannot be decoded counts as absent, and is written anew.
 fn typed<T: DeserializeOwned>(object: &Object<'_>) -> Option<T> {
-    serde_json::from_value(serde_json::to_value(object.fields()).ok()?).ok()
+    let mut object = serde_json::to_value(object.fields()).ok()?;
+    T::deserialize(&object).ok().or_else(|| {
+        object.as_object_mut()?.remove("status")?;
+        serde_json::from_value(object).ok()
+    })
 }

@@ -19,6 +19,7 @@
 
 mod app_k8s_io;
 mod application;
+mod below;
 mod clock;
 mod cluster_source;
 mod clusters;
@@ -36,11 +37,13 @@ mod event;
 mod facts;
 mod feeds;
 mod group_ref;
+mod group_state;
 mod grouping;
 mod grouping_context;
 mod health_rules;
 mod id;
 mod interner;
+mod kind_facts;
 mod lazy_statement;
 mod lens;
 mod members;
@@ -57,13 +60,15 @@ mod resource_path;
 mod rollup;
 mod selector;
 mod selector_index;
+mod state_event;
 mod stats;
 mod stored_condition;
 mod stored_status;
 mod view;
 
 pub use app_k8s_io::AppK8sIoSpec;
-pub use application::HEALTH_CHECK_LABEL;
+pub use application::{FAILED_AFTER, HEALTH_CHECK_LABEL};
+pub use below::is_below;
 pub use clock::Now;
 pub use cluster_source::{ClusterSource, ClusterSources, NoSource};
 pub use clusters::ClusterStatus;
@@ -74,8 +79,8 @@ pub use effect::{Effect, Part, RequiredOwner, Slot, Transition, Urgency, Warning
 pub use engine::Engine;
 pub use event::{ClusterEvent, Event, FeedEvent, FieldConflict, Outcome, Unreadable};
 pub use facts::{
-    Facts, Labels, ObservedObject, OwnManifest, OwnObject, OwnerReference, PodFacts, ResourceVersion,
-    ServedResource,
+    Facts, KindFacts, Labels, ObservedObject, OwnManifest, OwnObject, OwnerReference, PodFacts,
+    ResourceVersion, ServedResource,
 };
 pub use group_ref::{GroupRef, OwnKind};
 pub use health_rules::user_rule;
@@ -85,7 +90,7 @@ pub use outbox::Outbox;
 pub use report::{MemberKey, Report, Reports, ready};
 pub use requested_fields::{FieldPath, RequestedFields, RequestedValues};
 pub use rollup::invalid_components;
-pub use stats::EngineStats;
+pub use stats::{EngineStats, GroupSample, GroupSamples};
 pub use view::{
     Condition, Detail, Group, GroupRelation, GroupStatus, Member, Relation, ReportedConditions, StandsFor,
     StatusSummary,

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use crate::{
     feeds::ObjectId,
     id::{GroupKind, NamespacedName},
+    stored_condition,
 };
 
 /// What a group counts of one member.
@@ -20,6 +21,84 @@ pub(crate) struct MemberEntry {
     pub(crate) settled: bool,
     /// Since when it is in this state, if known.
     pub(crate) since: Option<Timestamp>,
+    /// The last state in which it was seen. Differs from `state` while it cannot be read; `None` if it never
+    /// could.
+    pub(crate) seen: Option<SeenState>,
+    pub(crate) evidence: Option<MemberEvidence>,
+    /// For a workload, whether it is scaled to zero.
+    pub(crate) scaled_to_zero: Option<bool>,
+    /// Suspended, and what runs of it is not available.
+    pub(crate) blocks: bool,
+}
+
+/// What objects below a member say about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MemberEvidence {
+    /// The Pod because of which it is not ready.
+    Cause(ObjectId),
+    /// It is Failed because this Pod is.
+    FailedPod(ObjectId),
+    /// It is a Service without a ready endpoint.
+    NoReadyEndpoints,
+}
+
+impl MemberEntry {
+    /// With nothing below.
+    pub(crate) fn new(kind: GroupKind, name: NamespacedName, state: State, since: Option<Timestamp>) -> Self {
+        Self {
+            kind,
+            name,
+            state,
+            progress: 0,
+            settled: true,
+            since,
+            seen: None,
+            evidence: None,
+            scaled_to_zero: None,
+            blocks: false,
+        }
+    }
+
+    /// The Pod because of which it is not ready.
+    pub(crate) fn cause(&self) -> Option<ObjectId> {
+        match self.evidence? {
+            MemberEvidence::Cause(pod) | MemberEvidence::FailedPod(pod) => Some(pod),
+            MemberEvidence::NoReadyEndpoints => None,
+        }
+    }
+}
+
+/// A state of a member as this process saw it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SeenState {
+    pub(crate) state: State,
+    pub(crate) since: Option<Timestamp>,
+    /// When this process first saw the state.
+    pub(crate) first_seen: Timestamp,
+    /// The state began after this time, because the member was in another one then.
+    pub(crate) not_before: Option<Timestamp>,
+}
+
+impl SeenState {
+    /// When the state began, or when it was seen first.
+    fn begin(&self) -> Timestamp {
+        self.since.unwrap_or(self.first_seen)
+    }
+
+    /// The state after this one. `reported`: since when, by the object itself. It does not count if the member
+    /// was in another state then.
+    pub(crate) fn next(&self, state: State, reported: Option<Timestamp>, now: Timestamp) -> Self {
+        let is_same = state == self.state;
+        let not_before = if is_same { self.not_before } else { Some(self.begin()) };
+        let reported = reported.filter(|since| not_before.is_none_or(|not_before| *since >= not_before));
+        let since = if is_same { self.since } else { stored_condition::whole_seconds(now) };
+        Self {
+            state,
+            since: reported.or(since),
+            first_seen: if is_same { self.first_seen } else { now },
+            not_before,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,14 +134,25 @@ pub(crate) struct Members {
     order: BTreeSet<SortKey>,
     unsettled: BTreeSet<(GroupKind, NamespacedName, MemberId)>,
     counts: BTreeMap<State, usize>,
+    /// The number of members that are in a state since a time, so that [`earliest`](Self::earliest) and
+    /// [`latest`](Self::latest) need not look at every member.
+    since_counts: BTreeMap<(State, Option<Timestamp>), usize>,
     progress: u64,
+    blocking_suspended: usize,
+    /// Members that run Pods, and those of them that are scaled to zero.
+    workloads: usize,
+    scaled_to_zero: usize,
 }
 
 impl Members {
     pub(crate) fn put(&mut self, member_id: MemberId, entry: MemberEntry) {
         self.remove(member_id);
         *self.counts.entry(entry.state).or_default() += 1;
+        *self.since_counts.entry((entry.state, entry.since)).or_default() += 1;
         self.progress += u64::from(entry.progress);
+        self.blocking_suspended += usize::from(entry.blocks);
+        self.workloads += usize::from(entry.scaled_to_zero.is_some());
+        self.scaled_to_zero += usize::from(entry.scaled_to_zero == Some(true));
         self.order.insert(SortKey::new(member_id, &entry));
         if !entry.settled {
             self.unsettled.insert((entry.kind.clone(), entry.name.clone(), member_id));
@@ -75,7 +165,11 @@ impl Members {
         if let Some(count) = self.counts.get_mut(&entry.state) {
             *count -= 1;
         }
+        self.uncount_since(entry.state, entry.since);
         self.progress -= u64::from(entry.progress);
+        self.blocking_suspended -= usize::from(entry.blocks);
+        self.workloads -= usize::from(entry.scaled_to_zero.is_some());
+        self.scaled_to_zero -= usize::from(entry.scaled_to_zero == Some(true));
         self.order.remove(&SortKey::new(member_id, &entry));
         if !entry.settled {
             self.unsettled.remove(&(entry.kind.clone(), entry.name.clone(), member_id));
@@ -93,6 +187,16 @@ impl Members {
 
     pub(crate) fn count(&self, state: State) -> usize {
         self.counts.get(&state).copied().unwrap_or_default()
+    }
+
+    /// Members that are suspended although what runs of them is not available.
+    pub(crate) fn blocking_suspended(&self) -> usize {
+        self.blocking_suspended
+    }
+
+    /// Whether there are members that run Pods, and all of them are scaled to zero.
+    pub(crate) fn are_scaled_to_zero(&self) -> bool {
+        self.workloads > 0 && self.workloads == self.scaled_to_zero
     }
 
     pub(crate) fn counts(&self) -> ObjectCounts {
@@ -147,9 +251,44 @@ impl Members {
     }
 
     pub(crate) fn set_since(&mut self, member_id: MemberId, since: Option<Timestamp>) {
-        if let Some(entry) = self.entries.get_mut(&member_id) {
-            entry.since = since;
+        let Some(entry) = self.entries.get_mut(&member_id) else { return };
+        let (state, before) = (entry.state, std::mem::replace(&mut entry.since, since));
+        if let Some(seen) = entry.seen.as_mut().filter(|seen| seen.state == state) {
+            seen.since = since;
         }
+        self.uncount_since(state, before);
+        *self.since_counts.entry((state, since)).or_default() += 1;
+    }
+
+    fn uncount_since(&mut self, state: State, since: Option<Timestamp>) {
+        if let Some(count) = self.since_counts.get_mut(&(state, since)) {
+            *count -= 1;
+            if *count == 0 {
+                self.since_counts.remove(&(state, since));
+            }
+        }
+    }
+
+    /// Since when the first member is in a state, of those whose time is known.
+    pub(crate) fn earliest(&self, state: State) -> Option<Timestamp> {
+        let mut known =
+            self.since_counts.range((state, Some(Timestamp::MIN))..=(state, Some(Timestamp::MAX)));
+        known.next().and_then(|((_, since), _)| *since)
+    }
+
+    /// Since when the last member is in its state, of those whose time is known.
+    pub(crate) fn latest(&self) -> Option<Timestamp> {
+        let latest = |state| {
+            let mut known =
+                self.since_counts.range((state, Some(Timestamp::MIN))..=(state, Some(Timestamp::MAX)));
+            known.next_back().and_then(|((_, since), _)| *since)
+        };
+        State::WORST_FIRST.into_iter().filter_map(latest).max()
+    }
+
+    /// Whether it is known of every member since when it is in its state.
+    pub(crate) fn has_all_times(&self) -> bool {
+        State::WORST_FIRST.iter().all(|state| !self.since_counts.contains_key(&(*state, None)))
     }
 
     pub(crate) fn objects(&self) -> Vec<ObjectId> {

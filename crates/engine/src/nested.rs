@@ -58,6 +58,7 @@ fn component_conditions(group: &Group, before: &ComponentConditions) -> Componen
     }
     let conditions = group.conditions.iter().filter(|condition| condition.type_ != RESOLVED);
     let conditions = conditions.map(|condition| ComponentCondition {
+        contradicted: false,
         type_: condition.type_,
         status: condition.statement.status,
         reason: condition.statement.reason.as_ref().into(),

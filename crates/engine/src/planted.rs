@@ -49,10 +49,18 @@ pub enum Bug {
     KeepTransitionTime,
     /// Emits no `Effect::Changed` for a group.
     EmitNoChanged,
+    /// Counts Pods of old revisions against a workload.
+    CountOldRevisions,
+    /// Sets no timer for a Pod that has not failed for long enough.
+    SetNoFailureTimer,
+    /// Waits for a kind that answers its first list with errors, and holds back what is known meanwhile.
+    WaitForFailingKind,
+    /// Keeps its watches when the resourceVersions of a cluster have gone back.
+    IgnoreRestore,
 }
 
 impl Bug {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 26] = [
         Self::PublishBeforeListed,
         Self::KeepUnlisted,
         Self::SkipCompare,
@@ -75,6 +83,10 @@ impl Bug {
         Self::AnswerWithStoredStatus,
         Self::KeepTransitionTime,
         Self::EmitNoChanged,
+        Self::CountOldRevisions,
+        Self::SetNoFailureTimer,
+        Self::WaitForFailingKind,
+        Self::IgnoreRestore,
     ];
 
     #[cfg(feature = "planted")]

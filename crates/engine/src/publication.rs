@@ -1,11 +1,11 @@
 //! The status of one of our own objects: what is stored in the cluster, and what it should be. Decides when a
-//! write is needed, guards it with the resourceVersion, and records each condition transition as an Event
-//! once.
+//! write is needed, guards it with the resourceVersion, and records each transition as an Event once.
 
 use std::sync::Arc;
 
-use bellwether_api::ConditionStatus;
+use bellwether_api::{ConditionStatus, EventType, LastEvent};
 use bellwether_conditions::Statement;
+use bellwether_model::State;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -18,7 +18,7 @@ use crate::{
     group_ref::GroupRef,
     overwrite_backoff::OverwriteBackoff,
     planted::Bug,
-    reasons,
+    reasons, state_event,
     stored_condition::{self, ConditionShape, StoredCondition},
     stored_status::StoredStatus,
 };
@@ -31,12 +31,20 @@ pub(crate) const CONFLICT_TIMEOUT: SignedDuration = SignedDuration::from_secs(30
 pub(crate) struct ConditionSet {
     /// The types that we own in the status.
     pub(crate) own: &'static [&'static str],
-    /// The types whose transitions are recorded as Events, each with its good status; `None` if both are
-    /// good.
-    pub(crate) recorded: &'static [(&'static str, Option<ConditionStatus>)],
+    /// Of what each transition is recorded as an Event.
+    pub(crate) recorded: &'static [Recorded],
     pub(crate) shape: ConditionShape,
     /// If another controller may write the same status: how to stop one of the two.
     pub(crate) overwrite_hint: Option<&'static str>,
+}
+
+/// What is recorded as Events when it changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Recorded {
+    /// `status.state`, by the rules of [`state_event`]. The function finds the message in the conditions.
+    State(fn(&[StoredCondition]) -> Option<&str>),
+    /// The status of a condition, with the good one.
+    Condition(&'static str, ConditionStatus),
 }
 
 #[derive(Debug)]
@@ -47,11 +55,18 @@ pub(crate) struct Publication {
     pub(crate) uid: Box<str>,
     resource_version: ResourceVersion,
     pub(crate) generation: i64,
+    created: Option<Timestamp>,
     /// As last observed or written.
     stored: StoredStatus,
     /// The result of the last evaluation.
     desired: Vec<DesiredCondition>,
-    /// One for each type in [`ConditionSet::recorded`].
+    /// `None` if the status has no state.
+    desired_state: Option<State>,
+    /// Changes of the state since the start of the process, for metrics.
+    pub(crate) transitions: u64,
+    /// The `lastEvent` of the last evaluation.
+    desired_event: Option<LastEvent>,
+    /// One for each of [`ConditionSet::recorded`].
     recorded_transitions: Vec<RecordedTransition>,
     /// The resourceVersion of a write that got a 409. Until another one is known, writing is pointless. After
     /// `CONFLICT_TIMEOUT` the write is tried again, because the 409 may have been wrong.
@@ -59,18 +74,24 @@ pub(crate) struct Publication {
     overwrites: OverwriteBackoff,
 }
 
-/// Which transition of a condition was recorded as an Event, so that each is recorded once.
+/// Which transition was recorded as an Event, so that each is recorded once.
 #[derive(Debug)]
 struct RecordedTransition {
-    type_: &'static str,
-    /// `None` if both statuses are good.
-    good: Option<ConditionStatus>,
+    subject: Recorded,
     /// A transition whose write got no response. It may have reached the API server.
     unconfirmed: Option<Transition>,
-    /// The status of the last recorded transition, as long as it is stored.
-    recorded: Option<ConditionStatus>,
+    /// The last recorded transition, as long as it is stored.
+    recorded: Option<(&'static str, bool)>,
     /// The resourceVersion with which it was recorded.
     recorded_version: Option<ResourceVersion>,
+}
+
+/// What is stored of a [`Recorded`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct StoredValue {
+    value: &'static str,
+    good: bool,
+    since: Option<Timestamp>,
 }
 
 /// A condition as last evaluated.
@@ -89,7 +110,7 @@ impl Publication {
         group: GroupRef,
         condition_set: &'static ConditionSet,
         facts: &Facts,
-        generation: i64,
+        (generation, created): (i64, Option<Timestamp>),
         status: &impl Serialize,
     ) -> Self {
         Self {
@@ -99,12 +120,16 @@ impl Publication {
             uid: facts.uid.clone(),
             resource_version: facts.resource_version.clone(),
             generation,
+            created,
             stored: StoredStatus::of(status),
             desired: Vec::new(),
+            desired_state: None,
+            transitions: 0,
+            desired_event: None,
             recorded_transitions: condition_set
                 .recorded
                 .iter()
-                .map(|(type_, good)| RecordedTransition::new(type_, *good))
+                .map(|subject| RecordedTransition::new(*subject))
                 .collect(),
             conflicting_version: None,
             overwrites: OverwriteBackoff::default(),
@@ -132,18 +157,31 @@ impl Publication {
         let is_stored = |desired: &DesiredCondition| {
             stored_condition::status(self.stored(), desired.type_) == desired.status
         };
-        let is_accurate = !self.desired.is_empty() && self.desired.iter().all(is_stored);
+        let has_state = self.desired_state.is_none_or(|state| self.stored.state == Some(state));
+        let is_accurate = !self.desired.is_empty() && has_state && self.desired.iter().all(is_stored);
         (is_current && (is_accurate || Bug::AnswerWithStoredStatus.is_planted()))
             .then(|| self.condition_set.own.iter().filter_map(statement).collect())
     }
 
+    /// The state by the last evaluation.
+    pub(crate) fn desired_state(&self) -> Option<State> {
+        self.desired_state
+    }
+
+    /// The stored `status.state`.
+    pub(crate) fn stored_state(&self) -> Option<State> {
+        self.stored.state
+    }
+
+    /// The stored `lastTransitionTime`, if the condition is stored with this status.
+    pub(crate) fn stored_since(&self, type_: &str, status: ConditionStatus) -> Option<Timestamp> {
+        let has_status =
+            |condition: &&StoredCondition| *condition.type_ == *type_ && condition.status() == status;
+        Some(self.stored().iter().find(has_status)?.last_transition_time.as_ref()?.0)
+    }
+
     /// The stored `lastTransitionTime`; if the status is not stored yet, when it was first evaluated.
     pub(crate) fn since(&self, type_: &str, status: ConditionStatus) -> Option<Timestamp> {
-        let stored = || {
-            let has_status =
-                |condition: &&StoredCondition| *condition.type_ == *type_ && condition.status() == status;
-            Some(self.stored().iter().find(has_status)?.last_transition_time.as_ref()?.0)
-        };
         let evaluated = || {
             let desired = self
                 .desired
@@ -151,7 +189,7 @@ impl Publication {
                 .find(|desired| desired.type_ == type_ && desired.status == Some(status))?;
             stored_condition::whole_seconds(desired.since)
         };
-        stored().or_else(evaluated)
+        self.stored_since(type_, status).or_else(evaluated)
     }
 
     /// The conditions to store: ours, among those of other controllers.
@@ -185,7 +223,7 @@ impl Publication {
         self.generation = generation;
         self.stored = stored;
         for recorded in &mut self.recorded_transitions {
-            recorded.confirm(&self.stored.conditions, &facts.resource_version, queue);
+            recorded.confirm(&self.stored, &facts.resource_version, queue);
         }
         self.observe_version(facts) || !is_same
     }
@@ -198,11 +236,25 @@ impl Publication {
             .is_some()
     }
 
-    /// Takes the evaluated conditions and requests a write: urgent on a transition or if the caller says so,
-    /// postponed if another controller overwrites the status.
+    /// The `lastEvent` to store.
+    pub(crate) fn last_event(&self, state: State, now: Timestamp) -> Option<LastEvent> {
+        let (event, _) = state_event::next(self.stored.last_event.as_ref(), state, self.created, now);
+        event.map(|event| self.at_its_time(event))
+    }
+
+    /// Another attempt to write the same change has the time of the first.
+    fn at_its_time(&self, event: LastEvent) -> LastEvent {
+        let is_same = |desired: &&LastEvent| (desired.state, desired.type_) == (event.state, event.type_);
+        let is_stored = self.stored.last_event.as_ref() == Some(&event);
+        self.desired_event.as_ref().filter(is_same).filter(|_| !is_stored).cloned().unwrap_or(event)
+    }
+
+    /// Takes the evaluated conditions and state and requests a write: urgent on a transition or if the caller
+    /// says so, postponed if another controller overwrites the status.
     pub(crate) fn request_write(
         &mut self,
         conditions: impl IntoIterator<Item = (&'static str, Option<ConditionStatus>)>,
+        state: Option<State>,
         is_urgent: bool,
         now: Timestamp,
         queue: &mut EffectQueue,
@@ -219,6 +271,17 @@ impl Publication {
             let since = before.iter().find(is_kept).map_or(now, |desired| desired.since);
             self.desired.push(DesiredCondition { type_, status, since, stored });
         }
+        let before = std::mem::replace(&mut self.desired_state, state).or(self.stored.state);
+        if let Some(state) = state {
+            self.transitions += u64::from(before.is_some_and(|before| before != state));
+            let stored = self.stored.last_event.as_ref();
+            let (event, later) = state_event::next(stored, state, self.created, now);
+            has_transition |= self.stored.state != Some(state) || event.as_ref() != stored;
+            self.desired_event = event.map(|event| self.at_its_time(event));
+            if let Some(later) = later {
+                queue.schedule(later, self.timer());
+            }
+        }
         if let Some(until) = self.overwrites.backs_off_until(now) {
             queue.schedule(until, self.timer());
             return self.withdraw(queue);
@@ -231,16 +294,14 @@ impl Publication {
         queue.effects.push(Effect::EnqueueWrite(self.slot.clone(), None));
     }
 
-    /// The patch that makes the stored status this one. `None` if they are equal, if the known version is
-    /// outdated, or if the stored status describes a newer generation than ours.
+    /// The patch that makes the stored status this one. `None` if they are equal, or if the known version is
+    /// outdated.
+    ///
+    /// The generation and the stored status are from one version of the object. So a stored
+    /// `observedGeneration` above the generation is wrong and is corrected. If another replica knows a newer
+    /// generation, the object has a newer version, and the guard on `resourceVersion` rejects this write.
     pub(crate) fn render_write(&self, status: &impl Serialize) -> Option<Write> {
-        let own =
-            self.stored().iter().filter(|condition| self.condition_set.own.contains(&&*condition.type_));
-        let observed = own.map(|condition| condition.observed_generation);
-        let observed = observed.chain([self.stored.observed_generation]);
-        if self.conflicting_version.as_ref() == Some(&self.resource_version)
-            || bellwether_conditions::has_newer_generation(observed, Some(self.generation))
-        {
+        if self.conflicting_version.as_ref() == Some(&self.resource_version) {
             return None;
         }
         let patch = self.stored.patch(status)?;
@@ -255,23 +316,39 @@ impl Publication {
 
     /// The transitions to record once this patch is written.
     fn transitions(&self, patch: &Value) -> Box<[Transition]> {
-        let mut patched = StoredStatus::default();
+        if self.recorded_transitions.is_empty() {
+            return Box::default();
+        }
+        let mut patched = self.stored.clone();
         patched.merge(patch);
         let transition = |recorded: &RecordedTransition| {
-            let condition = find(&patched.conditions, recorded.type_)?;
-            let from = stored_condition::status(self.stored(), recorded.type_);
-            let to = condition.status();
-            let since = condition.last_transition_time.as_ref()?.0;
-            (from != Some(to)).then(|| Transition {
+            let (from, to) = (recorded.subject.stored(&self.stored), recorded.subject.stored(&patched)?);
+            if from.is_some_and(|from| (from.value, from.good) == (to.value, to.good)) {
+                return None;
+            }
+            let (subject, reason, message) = match recorded.subject {
+                Recorded::State(message) => {
+                    let event = patched.last_event.as_ref()?;
+                    if !state_event::is_recorded(self.stored.last_event.as_ref(), event, self.created) {
+                        return None;
+                    }
+                    (Transition::STATE, Some(to.value), message(&patched.conditions))
+                }
+                Recorded::Condition(type_, _) => {
+                    let condition = find(&patched.conditions, type_)?;
+                    (type_, condition.reason.as_deref(), condition.message.as_deref())
+                }
+            };
+            Some(Transition {
                 object: self.slot.object.clone(),
                 uid: self.uid.clone(),
-                condition: recorded.type_,
-                from,
-                to,
-                since,
-                reason: condition.reason.as_deref().unwrap_or_default().into(),
-                message: condition.message.as_deref().unwrap_or_default().into(),
-                good: recorded.good.is_none_or(|good| good == to),
+                subject,
+                from: from.map(|from| from.value),
+                to: to.value,
+                since: to.since?,
+                reason: reason.unwrap_or_default().into(),
+                message: message.unwrap_or_default().into(),
+                good: to.good,
             })
         };
         self.recorded_transitions.iter().filter_map(transition).collect()
@@ -297,14 +374,14 @@ impl Publication {
                 for recorded in &mut self.recorded_transitions {
                     recorded.mark_unconfirmed(transitions);
                     // The watch may have reported the write before the request timed out.
-                    recorded.confirm(&self.stored.conditions, &self.resource_version, queue);
+                    recorded.confirm(&self.stored, &self.resource_version, queue);
                 }
             }
             Outcome::Written(version) => {
                 for recorded in &mut self.recorded_transitions {
                     recorded.unconfirmed = None;
                     if let Some(transition) =
-                        transitions.iter().find(|transition| transition.condition == recorded.type_)
+                        transitions.iter().find(|transition| transition.subject == recorded.subject.name())
                     {
                         recorded.record(transition.clone(), version.as_ref(), queue);
                     }
@@ -362,7 +439,10 @@ impl Publication {
     pub(crate) fn is_behind(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Conflict => true,
-            Outcome::Written(_) => self.desired.iter().any(|desired| !desired.stored),
+            Outcome::Written(_) => {
+                self.desired_state.is_some_and(|state| self.stored.state != Some(state))
+                    || self.desired.iter().any(|desired| !desired.stored)
+            }
             Outcome::FieldConflict(_) | Outcome::NotFound | Outcome::Rejected(_) | Outcome::Failed(_) => {
                 false
             }
@@ -370,26 +450,61 @@ impl Publication {
     }
 }
 
+impl Recorded {
+    fn name(self) -> &'static str {
+        match self {
+            Self::State(_) => Transition::STATE,
+            Self::Condition(type_, _) => type_,
+        }
+    }
+
+    fn stored(self, status: &StoredStatus) -> Option<StoredValue> {
+        Some(match self {
+            Self::State(_) => {
+                let event = status.last_event.as_ref()?;
+                StoredValue {
+                    value: event.state.name(),
+                    good: event.type_ == EventType::Normal,
+                    since: Some(event.time.0),
+                }
+            }
+            Self::Condition(type_, good) => {
+                let condition = find(&status.conditions, type_)?;
+                StoredValue {
+                    value: condition.status().name(),
+                    good: condition.status() == good,
+                    since: condition.last_transition_time.as_ref().map(|time| time.0),
+                }
+            }
+        })
+    }
+}
+
 impl RecordedTransition {
-    fn new(type_: &'static str, good: Option<ConditionStatus>) -> Self {
-        Self { type_, good, unconfirmed: None, recorded: None, recorded_version: None }
+    fn new(subject: Recorded) -> Self {
+        Self { subject, unconfirmed: None, recorded: None, recorded_version: None }
     }
 
     /// The write got no response. An earlier transition may be in doubt already; this one replaces it.
     fn mark_unconfirmed(&mut self, transitions: &[Transition]) {
-        if let Some(transition) = transitions.iter().find(|transition| transition.condition == self.type_) {
+        let subject = self.subject.name();
+        if let Some(transition) = transitions.iter().find(|transition| transition.subject == subject) {
             self.unconfirmed = Some(transition.clone());
         }
     }
 
     /// If the transition is stored, the write succeeded although its response was lost.
-    fn confirm(&mut self, stored: &[StoredCondition], version: &ResourceVersion, queue: &mut EffectQueue) {
-        let status = stored_condition::status(stored, self.type_);
-        self.recorded.take_if(|recorded| Some(*recorded) != status);
-        let since = find(stored, self.type_).and_then(|condition| condition.last_transition_time.as_ref());
-        // The time tells our write from the same status written by another replica.
+    fn confirm(&mut self, stored: &StoredStatus, version: &ResourceVersion, queue: &mut EffectQueue) {
+        let stored = self.subject.stored(stored);
+        self.recorded.take_if(|recorded| Some(*recorded) != stored.map(|stored| (stored.value, stored.good)));
+        // The time tells our write from the same one by another replica.
         let is_stored = |transition: &mut Transition| {
-            status == Some(transition.to) && since.is_some_and(|since| since.0 == transition.since)
+            stored
+                == Some(StoredValue {
+                    value: transition.to,
+                    good: transition.good,
+                    since: Some(transition.since),
+                })
         };
         if let Some(transition) = self.unconfirmed.take_if(is_stored) {
             self.record(transition, Some(version), queue);
@@ -402,7 +517,8 @@ impl RecordedTransition {
             return;
         }
         self.recorded_version = version.cloned();
-        if self.recorded.replace(transition.to) != Some(transition.to) {
+        let key = (transition.to, transition.good);
+        if self.recorded.replace(key) != Some(key) {
             queue.effects.push(Effect::Record(transition));
         }
     }

@@ -28,14 +28,20 @@ pub mod application {
     bellwether_health::reasons! {
         /// `Ready`: every member is ready or suspended on purpose, and the health check is ready.
         COMPONENTS_READY = "ComponentsReady";
-        /// `Ready`: a member or the health check is not ready.
-        COMPONENTS_NOT_READY = "ComponentsNotReady";
+        /// `Ready`: a member is `Failed`.
+        COMPONENTS_FAILED = "ComponentsFailed";
         /// `Ready`, `Installed`: a named component does not exist, or exists and is not a member.
         COMPONENTS_MISSING = "ComponentsMissing";
+        /// `Ready`: a member is `InProgress`, or the health check is not ready.
+        COMPONENTS_IN_PROGRESS = "ComponentsInProgress";
+        /// `Ready`: a member is being deleted.
+        COMPONENTS_TERMINATING = "ComponentsTerminating";
         /// `Ready`, `Settled`, `Installed`: the state of a member is unknown, or a kind cannot be read.
         COMPONENTS_UNKNOWN = "ComponentsUnknown";
         /// `Ready`: the Application has no members.
         NO_COMPONENTS = "NoComponents";
+        /// `Ready`: the Application is being deleted.
+        TERMINATING = "Terminating";
         /// `Settled`: the controllers of all members have observed the latest generation.
         RECONCILE_SUCCESS = "ReconcileSuccess";
         /// `Settled`: the controller of a member has not observed the latest generation.
@@ -48,14 +54,20 @@ pub mod application {
         DEPENDENCIES_MISSING = "DependenciesMissing";
         /// `Resolved`: every kind can be read.
         ALL_KINDS_RESOLVED = "AllKindsResolved";
-        /// `Resolved`: a kind is cluster-scoped, and members must be in the namespace of the Application.
+        /// `Resolved`, `objects`: a kind is cluster-scoped; members must be in the namespace of the Application.
         CLUSTER_SCOPED = "ClusterScoped";
         /// `Resolved`: the cluster serves a kind, but not in the version that the spec names.
         VERSION_NOT_SERVED = "VersionNotServed";
+        /// `Resolved`: HealthRules cannot be read, so that the state of every member is unknown.
+        RULES_UNREADABLE = bellwether_health::reasons::RULES_UNREADABLE;
         /// `HealthCheckValid`: the API server accepts the Pod template.
         VALID = "Valid";
         /// `HealthCheckValid`: the API server rejects the Pod template, or another Pod has its name.
         INVALID_TEMPLATE = "InvalidTemplate";
+        /// `HealthCheckValid`: a ResourceQuota denies the Pod; the template may be valid.
+        QUOTA_EXCEEDED = "QuotaExceeded";
+        /// `HealthCheckValid`: RBAC or an admission plug-in, such as PodSecurity, denies the Pod.
+        POD_FORBIDDEN = "PodForbidden";
         /// `HealthCheckValid`: the Pod template has not been validated yet.
         PENDING = "Pending";
         /// `Adopted`: an owner reference could not be written or removed.
@@ -74,6 +86,8 @@ pub mod application {
         SELF_REFERENCE = "SelfReference";
         /// In `objects`: the member was deleted.
         DELETED = "Deleted";
+        /// In `objects`: no endpoint of the Service is ready, although a workload is not scaled to zero.
+        NO_READY_ENDPOINTS = "NoReadyEndpoints";
     }
 }
 
@@ -85,7 +99,7 @@ pub mod rollup {
         INSTALL_INVALID = "InstallInvalid";
         /// A component reports the condition with an `observedGeneration` behind its generation.
         OBSERVED_GENERATION_STALE = bellwether_conditions::OBSERVED_GENERATION_STALE;
-        /// `Progressing`: a component is being deleted.
+        /// `Progressing`: a component, or the Rollup itself, is being deleted.
         TERMINATING = "Terminating";
         /// A component reports a reason without any letter.
         UNSPECIFIED = bellwether_model::text::UNSPECIFIED;
@@ -124,8 +138,14 @@ pub mod health_rule {
     bellwether_health::reasons! {
         /// The rule is active.
         ACTIVE = "Active";
-        /// The rule is invalid; the message says where.
+        /// The rule is invalid, and no valid version of it is known: its kind is Unknown. The message says where.
         INVALID = "Invalid";
+        /// An edit made the rule invalid; it applies as it was before. The message says where.
+        LAST_VALID_IN_FORCE = "LastValidInForce";
+        /// The cluster serves the kind, but not in the version of the rule.
+        VERSION_NOT_SERVED = "VersionNotServed";
+        /// The cluster prefers another version of the kind, in which its objects are read.
+        VERSION_NOT_PREFERRED = "VersionNotPreferred";
         /// Another rule for exactly the same kind takes precedence: it is older, or first by name.
         OVERRIDDEN = "Overridden";
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_api::{DependencyStatus, ObjectCounts, RollupHealth};
+use bellwether_api::{DependencyStatus, ObjectCause, ObjectCounts, RollupHealth};
 use bellwether_conditions::Statement;
 use bellwether_health::Rule;
 use bellwether_model::{ConditionStatus, State};
@@ -114,6 +114,8 @@ struct MemberReport<'g> {
     since: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<&'g Rule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'g ObjectCause>,
 }
 
 #[derive(Serialize)]
@@ -204,6 +206,7 @@ impl<'g> MemberReport<'g> {
             message: &member.message,
             since: member.since.map(|since| since.to_string()),
             rule: member.rule.as_ref(),
+            cause: member.cause.as_ref(),
         }
     }
 }

@@ -3,10 +3,13 @@
 use crate::planted::Bug;
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::{Condition, Statement};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as MetaCondition, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+/// A replica with a slower clock must not correct the times of the one before it.
+const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
 
 /// Reason and times are optional in some APIs. Unknown fields are preserved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,9 +69,10 @@ pub(crate) fn conditions<'a>(
 ) -> Vec<StoredCondition> {
     let next = |(type_, statement): (&str, Option<Statement>)| {
         let statement = statement?;
-        // A stored condition without a time counts as a new transition.
+        // A stored condition without a time, or with one that cannot be, counts as a new transition.
         let has_time = |condition: &&StoredCondition| {
-            *condition.type_ == *type_ && condition.last_transition_time.is_some()
+            let time = condition.last_transition_time.as_ref();
+            *condition.type_ == *type_ && time.is_some_and(|time| is_possible(time.0, now))
         };
         let stored = stored.iter().find(has_time);
         let (before, mut since) = (stored.map(read), since(type_, statement.status));
@@ -109,6 +113,11 @@ pub(crate) fn statement_for_generation(
         *condition.type_ == *type_ && condition.observed_generation == Some(generation)
     };
     conditions.iter().find(is_current).map(StoredCondition::statement)
+}
+
+/// Whether a stored time can be true: it is not in the future, apart from clock skew between replicas.
+pub(crate) fn is_possible(time: Timestamp, now: Timestamp) -> bool {
+    now.duration_until(time) <= MAX_CLOCK_SKEW
 }
 
 /// As Kubernetes stores times.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_api::LastEvent;
+use bellwether_model::State;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
@@ -11,6 +13,9 @@ use crate::{digest::Digest, planted::Bug, stored_condition::StoredCondition};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StoredStatus {
     pub(crate) observed_generation: Option<i64>,
+    /// `status.state`.
+    pub(crate) state: Option<State>,
+    pub(crate) last_event: Option<LastEvent>,
     pub(crate) conditions: Vec<StoredCondition>,
     fields: BTreeMap<Box<str>, Digest>,
 }
@@ -40,6 +45,8 @@ impl StoredStatus {
     pub(crate) fn merge(&mut self, patch: &Value) {
         for (name, value) in patch.as_object().into_iter().flatten() {
             match name.as_str() {
+                "lastEvent" => self.last_event = LastEvent::deserialize(value).ok(),
+                "state" => self.state = State::deserialize(value).ok(),
                 "observedGeneration" => self.observed_generation = value.as_i64(),
                 "conditions" => {
                     let all = value.as_array().into_iter().flatten();

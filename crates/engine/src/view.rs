@@ -1,8 +1,8 @@
 //! The result of queries: a group with all its members, or a summary without them.
 
-use bellwether_api::{DependencyStatus, ObjectCounts, RollupHealth};
+use bellwether_api::{DependencyStatus, ObjectCause, ObjectCounts, RollupHealth};
 use bellwether_conditions::Statement;
-use bellwether_health::{Rule, Verdict};
+use bellwether_health::{Rule, Source, Verdict};
 use bellwether_model::{ConditionStatus, State};
 use jiff::Timestamp;
 
@@ -116,6 +116,8 @@ pub struct Member {
     pub since: Option<Timestamp>,
     /// The rule that gave the verdict; `None` if the object does not exist or is a component of a Rollup.
     pub rule: Option<Rule>,
+    /// The object below it because of which it is not ready.
+    pub cause: Option<ObjectCause>,
     /// Components of Rollups only.
     pub component_conditions: Option<ReportedConditions>,
 }
@@ -195,6 +197,10 @@ impl Group {
 
     /// The verdict of the group's own object by this evaluation, not by its stored status.
     pub fn verdict(&self, stored: &Verdict) -> Option<Verdict> {
+        // A HealthRule for groups comes before their evaluation, and deletion before all rules.
+        if stored.rule.source == Source::User || stored.state == State::Terminating {
+            return Some(stored.clone());
+        }
         let statement = self.deciding_condition()?;
         Some(Verdict {
             state: self.state,

@@ -13,7 +13,7 @@ mod assess;
 mod builtin;
 pub mod dialect;
 mod evidence;
-mod generation;
+pub mod generation;
 mod generic;
 mod read;
 pub mod reasons;
@@ -23,5 +23,6 @@ mod verdict;
 
 pub use assess::{Context, Explained, assess, explain, plan};
 pub use evidence::Evidence;
+pub use generic::words::known as generic_words;
 pub use rules::{RuleText, page as rules_page, rules};
 pub use verdict::{Later, Rule, Source, Verdict};

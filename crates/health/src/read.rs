@@ -3,7 +3,7 @@
 use bellwether_model::{ConditionStatus, Map, Object, Value};
 use jiff::Timestamp;
 
-use crate::evidence::Trace;
+use crate::{evidence::Trace, generation, reasons};
 
 /// A position in an object: the object itself, a field or a list entry.
 ///
@@ -73,11 +73,7 @@ impl<'o> Reader<'o> {
 
     /// An integer, also if written as a string.
     pub(crate) fn int(&self, path: &str) -> Option<i64> {
-        match self.at(path).value()? {
-            Value::Int(number) => Some(*number),
-            Value::Text(text) => text.trim().parse().ok(),
-            _ => None,
-        }
+        generation::number(self.at(path).value()?)
     }
 
     /// A counter, at least 0. Kubernetes omits counters that are 0.
@@ -123,6 +119,11 @@ impl<'o> Reader<'o> {
         })
     }
 
+    /// The value. Not recorded.
+    pub(crate) fn raw(&self) -> Option<&'o Value<'o>> {
+        self.value
+    }
+
     /// Not recorded.
     pub(crate) fn is_map(&self) -> bool {
         matches!(self.value, Some(Value::Map(_)))
@@ -164,7 +165,11 @@ impl<'o> Reader<'o> {
 
     /// The condition of this type in `status.conditions`. Recorded, also if absent.
     pub(crate) fn condition(&self, kind: &str) -> Option<Condition<'o>> {
-        let found = self.conditions_at("status.conditions").find(|condition| condition.kind == kind);
+        let mut all = self.conditions_at("status.conditions").filter(|condition| condition.kind == kind);
+        let found = all.next().map(|first| {
+            let contradicted = all.any(|other| other.status() != first.status());
+            Condition { contradicted, ..first }
+        });
         match (&found, &self.trail) {
             (Some(found), _) => found.record(),
             (None, Some(trail)) => {
@@ -183,7 +188,11 @@ impl<'o> Reader<'o> {
             let kind = entry.get("type").and_then(Value::as_text).unwrap_or_default();
             entry.as_map()?;
             let trail = list.trail.as_ref().map(|trail| trail.entry(index, entry));
-            Some(Condition { kind, place: Self { value: Some(entry), trail, now: list.now } })
+            Some(Condition {
+                kind,
+                contradicted: false,
+                place: Self { value: Some(entry), trail, now: list.now },
+            })
         })
     }
 }
@@ -208,6 +217,8 @@ impl Trail<'_> {
 pub(crate) struct Condition<'o> {
     /// The `type` of the condition.
     pub(crate) kind: &'o str,
+    /// Whether the list has another condition of this type with another status.
+    pub(crate) contradicted: bool,
     place: Reader<'o>,
 }
 
@@ -217,15 +228,9 @@ impl<'o> Condition<'o> {
         self.place.value();
     }
 
-    /// `Unknown` for any value other than true or false. Booleans and any case are accepted.
+    /// `Unknown` if another condition of this type contradicts it.
     pub(crate) fn status(&self) -> ConditionStatus {
-        match self.raw("status") {
-            Some(Value::Text(text)) if text.eq_ignore_ascii_case("true") => ConditionStatus::True,
-            Some(Value::Text(text)) if text.eq_ignore_ascii_case("false") => ConditionStatus::False,
-            Some(Value::Bool(true)) => ConditionStatus::True,
-            Some(Value::Bool(false)) => ConditionStatus::False,
-            _ => ConditionStatus::Unknown,
-        }
+        if self.contradicted { ConditionStatus::Unknown } else { ConditionStatus::read(self.raw("status")) }
     }
 
     pub(crate) fn is_true(&self) -> bool {
@@ -252,11 +257,7 @@ impl<'o> Condition<'o> {
     }
 
     pub(crate) fn observed_generation(&self) -> Option<i64> {
-        match self.raw("observedGeneration")? {
-            Value::Int(number) => Some(*number),
-            Value::Text(text) => text.trim().parse().ok(),
-            _ => None,
-        }
+        generation::number(self.raw("observedGeneration")?)
     }
 
     /// False with severity `Error`. Cluster API sets a severity on conditions that are False.
@@ -292,16 +293,24 @@ impl<'o> Condition<'o> {
     }
 
     fn text(&self) -> Option<&'o str> {
+        // The texts of contradicting conditions mislead.
+        if self.contradicted {
+            return None;
+        }
         [self.message(), self.reason()].into_iter().map(str::trim).find(|text| !text.is_empty())
     }
 
     fn type_and_status(&self) -> String {
+        if self.contradicted {
+            return format!("two conditions {} with different status", self.kind);
+        }
         format!("{}={}", self.kind, self.status().name())
     }
 
     /// The type if the reason is empty.
     pub(crate) fn reason_or_type(&self) -> &'o str {
         match self.reason().trim() {
+            _ if self.contradicted => reasons::CONTRADICTORY_CONDITIONS,
             "" => self.kind,
             reason => reason,
         }

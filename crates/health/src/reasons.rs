@@ -50,6 +50,8 @@ reasons! {
     BOUND = "Bound";
     /// Job: condition `Complete` is True. Pod: the phase is Succeeded.
     COMPLETED = "Completed";
+    /// Two conditions of one type have different status.
+    CONTRADICTORY_CONDITIONS = "ContradictoryConditions";
     /// Node: `spec.unschedulable` is true.
     CORDONED = "Cordoned";
     /// Pod: a container keeps terminating, and the kubelet delays its next restart.
@@ -74,6 +76,8 @@ reasons! {
     ERROR = "Error";
     /// CustomResourceDefinition: condition `Established` is True.
     ESTABLISHED = "Established";
+    /// A condition or a phase is good, but the status reports a failure; the message quotes it.
+    FAILURE_REPORTED = "FailureReported";
     /// Pod: the container runtime cannot inspect the image of a container.
     IMAGE_INSPECT_ERROR = "ImageInspectError";
     /// Pod: the kubelet cannot pull the image of a container, and delays the next attempt.
@@ -136,6 +140,10 @@ reasons! {
     OLD_REPLICAS_TERMINATING = "OldReplicasTerminating";
     /// CloneSet, StatefulSet of OpenKruise: a partition holds back the rollout.
     PARTITIONED = "Partitioned";
+    /// A condition or a phase is good, but a part of the object is not; the message quotes it.
+    PARTS_NOT_READY = "PartsNotReady";
+    /// Nothing but counters of what is ready is known, and they have the wanted values.
+    PARTS_READY = "PartsReady";
     /// The rollout is paused.
     PAUSED = "Paused";
     /// PersistentVolume, PersistentVolumeClaim: not bound yet. CertificateSigningRequest: not approved yet.
@@ -178,8 +186,12 @@ reasons! {
     ROLLING_OUT = "RollingOut";
     /// User rule: evaluation on the object failed; the message says why.
     RULE_ERROR = "RuleError";
+    /// User rule: invalid, and no valid version of it is known.
+    RULE_INVALID = "RuleInvalid";
     /// User rule: evaluation on the object exceeded a limit.
     RULE_TOO_EXPENSIVE = "RuleTooExpensive";
+    /// Any kind: HealthRules may exist and cannot be read.
+    RULES_UNREADABLE = "RulesUnreadable";
     /// Pod: the container runtime cannot run a container.
     RUN_CONTAINER_ERROR = "RunContainerError";
     /// Job: started, not complete. CronJob: a run is active.
@@ -245,6 +257,24 @@ pub const FAMILIES: &[Reason] = &[
     },
 ];
 
+/// Reasons of `Failed` that last until a user changes the object or its template.
+const PERMANENT: &[&str] = &[
+    ERR_IMAGE_NEVER_PULL,
+    INVALID_IMAGE_NAME,
+    LOST,
+    // Of a Job that has failed.
+    "BackoffLimitExceeded",
+    "DeadlineExceeded",
+    "FailedIndexes",
+    "MaxFailedIndexesExceeded",
+    "PodFailurePolicy",
+];
+
+/// Whether an object that is `Failed` for this reason cannot heal by itself. Waiting for it is useless.
+pub fn is_permanent(reason: &str) -> bool {
+    PERMANENT.contains(&reason)
+}
+
 /// `No<Field>`.
 pub(crate) fn no(name: &str) -> String {
     format!("No{}", capitalised(name))
@@ -274,6 +304,22 @@ mod tests {
         }
         for pair in [ALL, FAMILIES].iter().flat_map(|reasons| reasons.windows(2)) {
             assert!(pair[0].name < pair[1].name, "{} before {}", pair[0].name, pair[1].name);
+        }
+    }
+
+    #[test]
+    fn what_waiting_does_not_heal_is_permanent() {
+        for (reason, permanent) in [
+            (INVALID_IMAGE_NAME, true),
+            (ERR_IMAGE_NEVER_PULL, true),
+            ("BackoffLimitExceeded", true),
+            (CRASH_LOOP_BACK_OFF, false),
+            (IMAGE_PULL_BACK_OFF, false),
+            (CREATE_CONTAINER_CONFIG_ERROR, false),
+            (UNSCHEDULABLE, false),
+            (PROGRESS_DEADLINE_EXCEEDED, false),
+        ] {
+            assert_eq!(is_permanent(reason), permanent, "{reason}");
         }
     }
 

@@ -44,8 +44,8 @@ const GENERIC: &[(&str, &str)] = &[
     ("deletion", "`Terminating` if `metadata.deletionTimestamp` is set."),
     (
         "suspended",
-        "`Suspended` if `spec.suspend`, `spec.suspended`, `spec.pause` or `spec.paused` is true. Evaluated before the \
-         generation: controllers do not observe suspended objects.",
+        "`Suspended` if `spec.suspend`, `spec.suspended`, `spec.pause` or `spec.paused`, or `paused` in `spec.updateStrategy`, \
+         is true. Evaluated before the generation: controllers do not observe suspended objects.",
     ),
     (
         "generation",
@@ -75,7 +75,14 @@ const GENERIC: &[(&str, &str)] = &[
         "`InProgress` if fewer replicas are updated or ready than wanted, also if a phase or a condition is `Ready`; \
          otherwise `Ready`.",
     ),
-    ("unreported", "`InProgress` with a spec and no status, or with an empty list of conditions."),
+    (
+        "contradiction",
+        "Instead of `Ready` by a condition, phase or counter. `Failed` if the status has, at any depth, a text about an error, a \
+         counter, list or flag of failures, a failed condition or phase of a part, or a condition of unknown polarity whose \
+         reason or message tells a failure; or a label with a failed state. `InProgress` if a part is not ready, or a current \
+         value is not the desired one.",
+    ),
+    ("unreported", "`InProgress` without a status, with an empty one, or with an empty list of conditions."),
     (
         "none",
         "`Unknown`, reason `NoRule`. An object without a status whose kind has no status subresource is `Ready`, reason \

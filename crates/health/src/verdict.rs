@@ -16,7 +16,7 @@ use crate::reasons;
 pub struct Verdict {
     /// Never `Missing`: the object exists.
     pub state: State,
-    /// Percent, from 0 to 100. `Ready` is always 100.
+    /// Percent. `Ready` is always 100, any other state at most 99.
     pub progress: u8,
     /// CamelCase, valid as the `reason` of a condition.
     pub reason: Cow<'static, str>,
@@ -24,6 +24,9 @@ pub struct Verdict {
     pub message: Cow<'static, str>,
     /// Start of the state, if the object reports it.
     pub since: Option<Timestamp>,
+    /// Whether a `Suspended` object counts against its group: what runs of it is not available, or it had
+    /// failed before it was suspended. False in every other state, and where nothing of it should run.
+    pub blocks: bool,
     /// The rule that decided.
     pub rule: Rule,
     /// The next verdict if the object does not change, for example after a grace period.
@@ -86,6 +89,7 @@ impl Verdict {
             message: if message.trim().is_empty() { one_line(reason.clone(), MAX_MESSAGE) } else { message },
             reason,
             since: None,
+            blocks: false,
             rule: Rule { source: Source::None, id: Cow::Borrowed("none") },
             later: None,
         }
@@ -137,9 +141,15 @@ impl Verdict {
         Self::unknown(reasons::UNRECOGNIZED_PHASE, format!("unrecognized phase {phase:?}"))
     }
 
-    /// Sets the progress to `done` out of `of`.
+    /// Sets the progress to `done` out of `of`: nothing is complete before it is `Ready`.
     pub(crate) fn progress(mut self, done: i64, of: i64) -> Self {
-        self.progress = percent(done, of);
+        self.progress = if self.state == State::Ready { 100 } else { percent(done, of).min(99) };
+        self
+    }
+
+    /// Sets [`blocks`](Self::blocks) of a `Suspended` verdict.
+    pub(crate) fn blocks(mut self, blocks: bool) -> Self {
+        self.blocks = blocks && self.state == State::Suspended;
         self
     }
 

@@ -1,10 +1,9 @@
 //! JSON: one value, one value on each line, or several values in sequence.
 
-use bellwether_model::Plan;
 use serde::de::{Deserialize, DeserializeSeed as _, Deserializer};
 
 use super::{
-    Collector, Found, LocatedError, Place, VisitInText,
+    Collector, Found, LocatedError, Place, Reading,
     seeds::{Any, DecodeHead, Head, Objects, Value},
 };
 
@@ -18,7 +17,7 @@ pub(super) fn looks_like_it(text: &str) -> bool {
 }
 
 /// Visits the objects in a text whose first value is at this place.
-pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, visit: &VisitInText<'_, R>) -> Found<R> {
+pub(super) fn read<R>(text: &str, place: Place, reading: &Reading<'_, R>) -> Found<R> {
     let mut found = Vec::new();
     let mut lines = LineCounter { text, offset: 0, line: place.line };
     let mut rest = 0;
@@ -35,7 +34,7 @@ pub(super) fn read<R>(text: &str, place: Place, plan: &Plan, visit: &VisitInText
                 Ok(Skimmed(value)) => {
                     let end = rest + values.byte_offset();
                     match value.map() {
-                        Ok(head) => found.extend(read_value(&text[start..end], &head, place, plan, visit)),
+                        Ok(head) => found.extend(read_value(&text[start..end], &head, place, reading)),
                         Err(what) => found.push(Err(LocatedError { place, what })),
                     }
                 }
@@ -63,15 +62,10 @@ impl<'de> Deserialize<'de> for Skimmed<'de> {
     }
 }
 
-fn read_value<R>(
-    text: &str,
-    head: &Head<'_>,
-    place: Place,
-    plan: &Plan,
-    visit: &VisitInText<'_, R>,
-) -> Found<R> {
-    let mut collector = Collector::new(head, text, place, visit);
-    let objects = Any(Objects { plan, list: head.is_list(), take: |object| collector.take(object) });
+fn read_value<R>(text: &str, head: &Head<'_>, place: Place, reading: &Reading<'_, R>) -> Found<R> {
+    let mut collector = Collector::new(head, text, place, false, reading.visit);
+    let objects =
+        Any(Objects { plan: reading.plan, list: head.is_list(), take: |object| collector.take(object) });
     let read = objects.deserialize(&mut serde_json::Deserializer::from_str(text));
     let mut found = collector.found;
     if let Err(error) = read {

@@ -7,6 +7,7 @@
 mod json;
 mod lines;
 mod parallel;
+mod quoted;
 mod seeds;
 mod split;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use self::{
 use self::{
     lines::{Origin, Route},
     seeds::Head,
+    split::Content,
     texts::Text,
 };
 
@@ -41,6 +43,14 @@ pub type Visit<'v, R> = dyn Fn(&Object<'_>) -> R + Sync + 'v;
 pub type VisitLocated<'v, R> = dyn Fn(&Object<'_>, &ObjectLocation<'_>) -> R + Sync + 'v;
 
 type VisitInText<'v, R> = dyn Fn(&Object<'_>, Origin<'_>) -> R + Sync + 'v;
+
+/// How the objects of a text are read.
+struct Reading<'v, R> {
+    plan: &'v Plan,
+    visit: &'v VisitInText<'v, R>,
+    /// Whether an object in YAML may have a key twice. The last one counts then, as on the API server.
+    accepts_duplicate_keys: bool,
+}
 
 /// An error in the input: the place and the reason, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +75,37 @@ pub fn read_with_locations<R: Send>(
     plan: &Plan,
     visit: &VisitLocated<'_, R>,
 ) -> Entries<R> {
+    read_all(inputs, &Request { plan, visit, accepts_duplicate_keys: false })
+}
+
+/// As [`read_with_locations`], but a YAML map may have a key twice: the last one counts.
+/// [`ObjectLocation::duplicate_key`] tells the first of them.
+pub fn read_with_duplicate_keys<R: Send>(
+    inputs: &[PathBuf],
+    plan: &Plan,
+    visit: &VisitLocated<'_, R>,
+) -> Entries<R> {
+    read_all(inputs, &Request { plan, visit, accepts_duplicate_keys: true })
+}
+
+/// Any YAML or JSON value, from a file with one document.
+pub fn read_value(file: &Path) -> Result<serde_json::Value, InputError> {
+    let source = Source::of(file);
+    let text = Text::at(file.to_owned());
+    yaml::value(text.content()?).map_err(|error| error.at(source))
+}
+
+/// What a caller asks for: see [`Reading`].
+struct Request<'v, R> {
+    plan: &'v Plan,
+    visit: &'v VisitLocated<'v, R>,
+    accepts_duplicate_keys: bool,
+}
+
+fn read_all<R: Send>(inputs: &[PathBuf], request: &Request<'_, R>) -> Entries<R> {
     let mut entries = Vec::new();
     for input in inputs {
-        read_input(input, texts::of(input), plan, visit, &mut entries);
+        read_input(input, texts::of(input), request, &mut entries);
     }
     entries
 }
@@ -75,12 +113,11 @@ pub fn read_with_locations<R: Send>(
 fn read_input<R: Send>(
     input: &Path,
     texts: impl Iterator<Item: Borrow<Text>>,
-    plan: &Plan,
-    visit: &VisitLocated<'_, R>,
+    request: &Request<'_, R>,
     entries: &mut Entries<R>,
 ) {
     let before = entries.len();
-    let documents: usize = texts.map(|text| read_one(text.borrow(), plan, visit, entries)).sum();
+    let documents: usize = texts.map(|text| read_one(text.borrow(), request, entries)).sum();
     // The empty output of a failed command must not pass as healthy.
     if documents == 0 && entries.len() == before {
         let source = Source::of(input);
@@ -161,30 +198,21 @@ pub fn holds_objects(path: &Path) -> bool {
 }
 
 /// Returns the number of documents in the text.
-fn read_one<R: Send>(
-    text: &Text,
-    plan: &Plan,
-    visit: &VisitLocated<'_, R>,
-    entries: &mut Entries<R>,
-) -> usize {
+fn read_one<R: Send>(text: &Text, request: &Request<'_, R>, entries: &mut Entries<R>) -> usize {
     let source = Source::of(&text.path);
-    let bytes = match &text.bytes {
-        Ok(bytes) => bytes,
-        Err(problem) => {
-            entries.push(Err(problem.clone()));
-            return 0;
-        }
-    };
-    let text = match str::from_utf8(bytes) {
-        Ok(text) => text.trim_start_matches('\u{feff}'),
+    let text = match text.content() {
+        Ok(text) => text,
         Err(error) => {
-            let line = 1 + bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
-            entries.push(Err(InputError(format!("{source}:{line}: not UTF-8"))));
+            entries.push(Err(error));
             return 0;
         }
     };
-    let visit = |object: &Object<'_>, origin: Origin<'_>| visit(object, &ObjectLocation { source, origin });
-    let (documents, found) = read_text(text, source.has_json_lines(), plan, &visit);
+    let reading = Reading {
+        plan: request.plan,
+        visit: &|object, origin| (request.visit)(object, &ObjectLocation { source, origin }),
+        accepts_duplicate_keys: request.accepts_duplicate_keys,
+    };
+    let (documents, found) = read_text(text, source.has_json_lines(), &reading);
     entries.extend(found.into_iter().map(|entry| entry.map_err(|error| error.at(source))));
     documents
 }
@@ -227,26 +255,22 @@ impl fmt::Display for LocatedError {
 type Found<R> = Vec<Result<R, LocatedError>>;
 
 /// Returns the number of documents in the text, and the result for each object.
-fn read_text<R: Send>(
-    text: &str,
-    json_lines: bool,
-    plan: &Plan,
-    visit: &VisitInText<'_, R>,
-) -> (usize, Found<R>) {
+fn read_text<R: Send>(text: &str, json_lines: bool, reading: &Reading<'_, R>) -> (usize, Found<R>) {
     let documents: Vec<_> = if json_lines {
         split::json_lines(text).into_iter().collect()
     } else {
         split::documents(text).into_iter().map(|document| (document, document.pieces())).collect()
     };
     let pieces: Vec<_> = documents.iter().flat_map(|(_, pieces)| pieces).collect();
-    let mut results = parallel::map(&pieces, |piece| piece.read(plan, visit)).into_iter();
+    let mut results = parallel::map(&pieces, |piece| piece.read(reading)).into_iter();
     let mut found = Vec::new();
     for (document, pieces) in &documents {
         let results: Vec<_> = results.by_ref().take(pieces.len()).collect();
-        // An item with an alias to an anchor in another item can only be parsed together with it.
-        if results.len() > 1
+        // An item with an alias to an anchor in another item can only be parsed together with it. And quoted
+        // text that goes on without indentation may have looked like the end of an item.
+        if pieces.iter().any(|piece| matches!(piece.content, Content::Item(_)))
             && results.iter().any(Result::is_err)
-            && let [Ok(together)] = &mut *parallel::map(&[document.whole()], |whole| whole.read(plan, visit))
+            && let [Ok(together)] = &mut *parallel::map(&[document.whole()], |whole| whole.read(reading))
         {
             found.append(together);
             continue;
@@ -270,14 +294,20 @@ struct Collector<'t, R> {
 }
 
 impl<'t, R> Collector<'t, R> {
-    fn new(head: &'t Head<'t>, text: &'t str, place: Place, visit: &'t VisitInText<'t, R>) -> Self {
+    fn new(
+        head: &'t Head<'t>,
+        text: &'t str,
+        place: Place,
+        duplicate_keys: bool,
+        visit: &'t VisitInText<'t, R>,
+    ) -> Self {
         let route = match place.item {
             Some(_) => Route::Only,
             None if head.is_list() => Route::Items,
             None => Route::Itself,
         };
         let item = place.item.or(head.is_list().then_some(1));
-        let origin = Origin { text, place: Place { item, ..place }, route };
+        let origin = Origin { text, place: Place { item, ..place }, route, duplicate_keys };
         Self { head, origin, visit, found: Vec::new() }
     }
 

@@ -5,9 +5,12 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
+use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 
-use super::{InputError, LocatedError, Place, Source, yaml::options};
+use super::{
+    InputError, LocatedError, Place, Source,
+    yaml::{duplicate_key, options},
+};
 
 /// The text that an object was decoded from.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +18,8 @@ pub(super) struct Origin<'t> {
     pub(super) text: &'t str,
     pub(super) place: Place,
     pub(super) route: Route,
+    /// Whether the text has a map with a key that occurs twice.
+    pub(super) duplicate_keys: bool,
 }
 
 impl Origin<'_> {
@@ -53,10 +58,21 @@ impl ObjectLocation<'_> {
         LocatedError { place: self.origin.reported_place(), what }.at(self.source)
     }
 
+    /// An error about the first key of the object that occurs twice in a map. Parses the text again if there
+    /// is one in the object, or in the list that it is in.
+    pub fn duplicate_key(&self) -> Option<InputError> {
+        let repeated = if self.origin.duplicate_keys { self.lines().repeated() } else { Vec::new() };
+        let first = repeated.into_iter().min_by_key(|duplicate| duplicate.line)?;
+        let place = Place { item: None, line: first.line };
+        let what = format!("invalid YAML: {}", duplicate_key(&first.key));
+        Some(LocatedError { place, what }.at(self.source))
+    }
+
     /// The line numbers of the fields. Parses the text again.
     pub fn lines(&self) -> Lines {
-        let Origin { text, place, route } = self.origin;
-        let read = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, options(text.len()));
+        let Origin { text, place, route, .. } = self.origin;
+        let options = options(text.len(), DuplicateKeyPolicy::LastWins);
+        let read = serde_saphyr::from_str_with_options::<Spanned<Node>>(text, options);
         // The text was parsed before, so this should not fail. If it does, use the first line of the object.
         let Ok(Spanned { value, referenced, .. }) = read else { return Lines::unknown(place.line) };
         let whole = (line_number(referenced), value);

@@ -3,9 +3,9 @@
 //! So one invalid piece does not hide the others, the parser limits apply to one object instead of a whole
 //! dump, and all cores parse, which is slow for YAML. The start of a line is enough to split: the content of
 //! a value cannot be indented less than the value, so neither text nor comments look like a document or an
-//! item.
+//! item. (Quoted text can in what Go reads. Its pieces cannot be parsed, and the document is read as a whole.)
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use super::{Place, json, seeds::Head};
 
@@ -146,6 +146,7 @@ impl<'t> Outline<'t> {
         // The indentation of the dashes of the items.
         let mut dashes: Option<usize> = None;
         let mut under = Under::Word;
+        let mut keys = BTreeSet::new();
         let mut offset = 0;
         for (number, line) in text.split_inclusive('\n').enumerate() {
             let start = offset;
@@ -159,6 +160,10 @@ impl<'t> Outline<'t> {
             if indent == 0 && !is_dash {
                 outline.end(text, item.take(), start);
                 let (key, value) = key_and_value(content)?;
+                if !keys.insert(key) {
+                    // The parser decides what a duplicate key means.
+                    return None;
+                }
                 under = match key {
                     "apiVersion" => {
                         outline.head.api_version = Cow::Borrowed(word(value)?);
@@ -168,7 +173,6 @@ impl<'t> Outline<'t> {
                         outline.head.kind = Cow::Borrowed(word(value)?);
                         Under::Word
                     }
-                    "items" if dashes.is_some() => return None,
                     "items" if value.is_empty() => Under::Items,
                     _ => Under::Other,
                 };

@@ -1,10 +1,12 @@
 //! Texts, and the objects and errors in them.
 
+mod quoted_text;
+
 use bellwether_model::{Object, Plan};
 use proptest::prelude::*;
 use rstest::rstest;
 
-use super::{Origin, json, read_text, split};
+use super::{Origin, Reading, json, read_text, split};
 
 /// The objects as `version Kind name` and the errors as printed, in order.
 fn found(text: &str) -> Vec<String> {
@@ -12,12 +14,18 @@ fn found(text: &str) -> Vec<String> {
 }
 
 fn found_in(text: &str, json_lines: bool) -> Vec<String> {
-    let (_, found) = read_text(text, json_lines, &Plan::everything(), &name);
+    found_by(text, json_lines, false)
+}
+
+fn found_by(text: &str, json_lines: bool, accepts_duplicate_keys: bool) -> Vec<String> {
+    let reading = Reading { plan: &Plan::everything(), visit: &name, accepts_duplicate_keys };
+    let (_, found) = read_text(text, json_lines, &reading);
     found.into_iter().map(|entry| entry.unwrap_or_else(|error| format!("({error})"))).collect()
 }
 
-fn name(object: &Object<'_>, _: Origin<'_>) -> String {
-    format!("{} {} {}", object.api_version(), object.kind(), object.name())
+fn name(object: &Object<'_>, origin: Origin<'_>) -> String {
+    let keys = if origin.duplicate_keys { " with duplicate keys" } else { "" };
+    format!("{} {} {}{keys}", object.api_version(), object.kind(), object.name())
 }
 
 const A: &str = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n";
@@ -38,7 +46,6 @@ const B: &str = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: b\n";
 #[case::json(r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}"#.to_owned())]
 #[case::json_of_many_lines("{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"Pod\",\n  \"metadata\": {\n    \"name\": \"a\"\n  }\n}\n".to_owned())]
 #[case::kind_last(r#"{"metadata":{"name":"a"},"kind":"Pod","apiVersion":"v1"}"#.to_owned())]
-#[case::a_key_twice("apiVersion: v1\nkind: Node\nkind: Pod\nmetadata:\n  name: b\n  name: a\n".to_owned())]
 #[case::a_number_without_end(format!("{A}spec:\n  commit: 12e99999\n"))]
 fn one_object_in_many_ways(#[case] text: String) {
     assert_eq!(found(&text), ["v1 Pod a"]);
@@ -52,7 +59,7 @@ fn one_object_in_many_ways(#[case] text: String) {
 #[case::a_list(list("- ", "  "))]
 #[case::a_list_with_indented_items(list("  - ", "    "))]
 #[case::a_list_with_dashes_apart(list("-\n  ", "  "))]
-#[case::a_list_with_its_kind_first(format!("kind: List\n{}", list("- ", "  ")))]
+#[case::a_list_with_its_kind_first(format!("kind: List\n{}", list("- ", "  ").replace("\nkind: List\n", "\n")))]
 #[case::a_list_in_flow("{kind: List, apiVersion: v1, items: [{apiVersion: v1, kind: Pod, metadata: {name: a}}, {apiVersion: v1, kind: Pod, metadata: {name: b}}]}".to_owned())]
 #[case::a_list_of_json(r#"{"apiVersion":"v1","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}},{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}],"kind":"List"}"#.to_owned())]
 #[case::a_typed_list("apiVersion: v1\nitems:\n- metadata:\n    name: a\n- metadata:\n    name: b\nkind: PodList\n".to_owned())]
@@ -127,6 +134,46 @@ fn objects_that_look_like_lists(#[case] text: &str, #[case] object: &str) {
 )]
 fn not_an_object(#[case] text: &str, #[case] error: &str) {
     assert_eq!(found(text), [error]);
+}
+
+/// Usually `---` is missing: the objects must not become one.
+#[rstest]
+#[case::of_an_object(
+    format!("{A}{B}"),
+    &["(5: invalid YAML: duplicate key \"apiVersion\"; separate objects with a line of ---)"],
+    "v1 Pod b with duplicate keys"
+)]
+#[case::of_a_field(
+    format!("{A}  name: b\n"),
+    &["(5: invalid YAML: duplicate key \"name\")"],
+    "v1 Pod b with duplicate keys"
+)]
+#[case::of_a_field_that_is_not_read(
+    format!("{A}spec: {{a: [{{b: 1, b: 2}}]}}\n"),
+    &["(5: invalid YAML: duplicate key \"b\")"],
+    "v1 Pod a with duplicate keys"
+)]
+#[case::of_an_object_before_a_list(
+    format!("{A}{}", list("- ", "  ")),
+    &["(5: invalid YAML: duplicate key \"apiVersion\"; separate objects with a line of ---)"],
+    "v1 Pod a with duplicate keys, v1 Pod b with duplicate keys"
+)]
+#[case::of_an_item(
+    list("- ", "  ").replace("    name: b\n", "    name: b\n  kind: Node\n"),
+    &["v1 Pod a", "(11: invalid YAML: duplicate key \"kind\"; separate objects with a line of ---)"],
+    "v1 Pod a, v1 Node b with duplicate keys"
+)]
+fn duplicate_keys(#[case] text: String, #[case] found: &[&str], #[case] accepted: &str) {
+    let then = format!("{text}---\n{A}");
+    let and_the_next = |found: &[&str]| [found, &["v1 Pod a"]].concat().join(", ");
+    assert_eq!(found_in(&then, false).join(", "), and_the_next(found));
+    assert_eq!(found_by(&then, false, true).join(", "), and_the_next(&[accepted]));
+}
+
+#[test]
+fn a_merge_key_is_not_a_duplicate_key() {
+    let text = format!("{A}spec: {{base: &base {{a: 1, b: 1}}, own: {{<<: *base, a: 2}}}}\n");
+    assert_eq!(found(&text), ["v1 Pod a"]);
 }
 
 #[test]
@@ -320,10 +367,11 @@ proptest! {
         fragments in prop::collection::vec(prop::sample::select(FRAGMENTS), 0..14),
     ) {
         let text = format!("{beginning}{}", fragments.concat());
-        let (_, in_pieces) = read_text(&text, false, &Plan::everything(), &name);
+        let reading = Reading { plan: &Plan::everything(), visit: &name, accepts_duplicate_keys: false };
+        let (_, in_pieces) = read_text(&text, false, &reading);
         if let [document] = split::documents(&text).as_slice()
             && !json::looks_like_it(document.text)
-            && let Ok(whole) = document.whole().read(&Plan::everything(), &name)
+            && let Ok(whole) = document.whole().read(&reading)
         {
             let objects = |found: Vec<Result<String, _>>| found.into_iter().map(Result::ok).collect::<Vec<_>>();
             prop_assert_eq!(objects(in_pieces), objects(whole), "{:?}", text);

@@ -7,7 +7,7 @@ use std::{
 
 use bellwether_model::Plan;
 
-use super::{Entries, InputError, Source, Visit, VisitLocated, files_in, holds_objects, read_input};
+use super::{Entries, InputError, Request, Source, Visit, VisitLocated, files_in, holds_objects, read_input};
 
 pub(super) struct Text {
     pub(super) path: PathBuf,
@@ -15,9 +15,19 @@ pub(super) struct Text {
 }
 
 impl Text {
-    fn at(path: PathBuf) -> Self {
+    pub(super) fn at(path: PathBuf) -> Self {
         let bytes = Source::of(&path).read().map_err(|error| cannot_read(&path, &error));
         Self { path, bytes }
+    }
+
+    /// The content, without a byte order mark.
+    pub(super) fn content(&self) -> Result<&str, InputError> {
+        let bytes = self.bytes.as_ref().map_err(Clone::clone)?;
+        let text = str::from_utf8(bytes).map_err(|error| {
+            let line = 1 + bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
+            InputError(format!("{}:{line}: not UTF-8", Source::of(&self.path)))
+        })?;
+        Ok(text.trim_start_matches('\u{feff}'))
     }
 }
 
@@ -70,7 +80,8 @@ impl Texts {
     pub fn read_with_locations<R: Send>(&self, plan: &Plan, visit: &VisitLocated<'_, R>) -> Entries<R> {
         let mut entries = Vec::new();
         for (input, texts) in &self.0 {
-            read_input(input, texts.iter(), plan, visit, &mut entries);
+            let request = Request { plan, visit, accepts_duplicate_keys: false };
+            read_input(input, texts.iter(), &request, &mut entries);
         }
         entries
     }

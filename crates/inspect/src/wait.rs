@@ -349,6 +349,7 @@ mod tests {
             message: "0 of 1 replicas ready".to_owned(),
             since: None,
             rule: None,
+            cause: None,
             component_conditions: None,
         }
     }

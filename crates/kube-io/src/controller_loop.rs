@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    future::Future,
+    future::{Future, pending},
     sync::Arc,
     time::Duration,
 };
@@ -11,7 +11,6 @@ use bellwether_engine::{
     Cluster, ClusterEvent, ClusterSource as _, ClusterSources, Driver, Effect, Engine, Event, FeedEvent,
     FeedId, GroupKind, GroupStatus, NamespacedName, NoSource, Now, Outcome, Slot, Transition, Warning, Write,
 };
-use bellwether_model::ConditionStatus;
 use bellwether_wire::Attempt;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
@@ -59,6 +58,8 @@ pub struct ControllerLoop {
     in_flight: HashMap<Id, (Slot, Write)>,
     recorder: Recorder,
     leadership: watch::Receiver<Leadership>,
+    /// Changes when the Lease shows that the hub was restored from a backup.
+    restored: Option<watch::Receiver<u64>>,
     queries: StatusQueries,
     metrics: Arc<Metrics>,
     stats_updated: Instant,
@@ -90,11 +91,17 @@ impl ControllerLoop {
             in_flight: HashMap::new(),
             recorder,
             leadership,
+            restored: None,
             queries: StatusQueries::new(),
             metrics,
             stats_updated: Instant::now(),
             stats_due: true,
         }
+    }
+
+    /// Relists all kinds of the hub when this value changes: the hub was restored from a backup.
+    pub fn relist_on(&mut self, restored: watch::Receiver<u64>) {
+        self.restored = Some(restored);
     }
 
     pub fn metrics(&self) -> &Arc<Metrics> {
@@ -139,6 +146,11 @@ impl ControllerLoop {
                     query.answer(&self.driver, now.time);
                 }
                 changed = self.leadership.changed() => if changed.is_err() { break },
+                () = next_change(&mut self.restored) => {
+                    if let Ok(hub) = self.clusters.get(&Cluster::hub()) {
+                        hub.reader.restored();
+                    }
+                }
                 () = sleep(pause) => {
                     self.tick();
                     self.stats_due = true;
@@ -202,15 +214,15 @@ impl ControllerLoop {
                     self.queries.notify(&self.driver, now.time, kind, name.as_ref());
                 }
                 Effect::Record(transition) => {
-                    let Transition { object, condition, from, to, reason, message, .. } = &transition;
+                    let Transition { object, subject, from, to, reason, message, .. } = &transition;
                     info!(
                         object = object.to_string(),
-                        condition,
-                        from = from.map(ConditionStatus::name),
-                        to = to.name(),
+                        subject,
+                        from,
+                        to,
                         %reason,
                         cause = &**message,
-                        "condition changed"
+                        "transition"
                     );
                     // A new leader may have recorded the same Event: rather none than two.
                     if self.leadership.borrow().leads_at(std::time::Instant::now()) {
@@ -302,4 +314,14 @@ impl ControllerLoop {
             self.stats_due = false;
         }
     }
+}
+
+/// Never completes without a receiver, or after its sender is dropped.
+async fn next_change(receiver: &mut Option<watch::Receiver<u64>>) {
+    if let Some(receiver) = receiver
+        && receiver.changed().await.is_ok()
+    {
+        return;
+    }
+    pending::<()>().await;
 }

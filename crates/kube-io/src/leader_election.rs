@@ -18,9 +18,11 @@ use tokio::{
 pub use self::settings::LeaseSettings;
 use self::settings::record;
 use crate::write::{CallError, call};
+use bellwether_engine::ResourceVersion;
 use bellwether_wire::{
     ErrorClass, Verb,
     election::{Election, LeaseStep, MAX_LEASE_DURATION},
+    restore_detector::{RestoreDetector, Seen},
 };
 use tracing::{debug, info, warn};
 
@@ -63,6 +65,7 @@ impl Leadership {
 pub struct LeaderElector {
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
+    restored: watch::Receiver<u64>,
 }
 
 impl LeaderElector {
@@ -75,16 +78,25 @@ impl LeaderElector {
         settings.renew_deadline = settings.renew_deadline.min(settings.duration * 2 / 3);
         settings.retry = settings.retry.min(settings.renew_deadline / 4).max(MIN_RETRY);
         let (sender, leadership) = watch::channel(Leadership::Standby { holder: None });
+        let (restored_sender, restored) = watch::channel(0);
         let candidate = Candidate {
             client,
             election: Election::new(&settings.identity, settings.duration, settings.renew_deadline),
             leadership: LeadershipSender(sender),
+            restores: RestoreDetector::default(),
+            restored: restored_sender,
             is_failing: false,
             settings,
         };
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(candidate.run(stopped));
-        (leadership, Self { stop: Some(stop), task })
+        (leadership, Self { stop: Some(stop), task, restored })
+    }
+
+    /// Changes when the resourceVersion of the Lease went back: the cluster was restored from a backup. A
+    /// stand-by reads the Lease, too, and notices it as soon as the leader.
+    pub fn restored(&self) -> watch::Receiver<u64> {
+        self.restored.clone()
     }
 
     /// Ends the candidacy and releases the Lease, so that another process can lead at once. All writes of the
@@ -116,6 +128,8 @@ struct Candidate {
     settings: LeaseSettings,
     election: Election,
     leadership: LeadershipSender,
+    restores: RestoreDetector,
+    restored: watch::Sender<u64>,
     /// Whether the last attempt failed. Only the first of several failures in a row is logged.
     is_failing: bool,
 }
@@ -179,6 +193,11 @@ impl Candidate {
 
     async fn step(&mut self) -> Result<Option<Instant>, String> {
         let lease = self.read().await?;
+        let version = lease.as_ref().and_then(|lease| lease.metadata.resource_version.as_deref());
+        if version.is_some_and(|version| self.restores.read(&ResourceVersion::new(version)) == Seen::Restored)
+        {
+            self.restored.send_modify(|times| *times += 1);
+        }
         let record = lease.as_ref().map(record);
         let step = self.election.observe(record.as_ref(), Instant::now());
         if let LeaseStep::Wait(until) = step {

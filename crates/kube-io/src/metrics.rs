@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use bellwether_engine::{EngineStats, Outcome};
+use bellwether_engine::{Dialect, EngineStats, GroupRef, GroupSamples, Outcome, OwnKind};
 use jiff::Timestamp;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -28,6 +28,7 @@ pub struct Metrics {
     leader: Gauge,
     applications: Family<ReadyLabels, Gauge>,
     rollups: Family<HealthLabels, Gauge>,
+    health_rules: Family<RuleLabels, Gauge>,
     objects: Gauge,
     kinds_watched: Gauge,
     events_dropped: AtomicU64,
@@ -56,6 +57,88 @@ struct ClusterLabels {
     cluster: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RuleLabels {
+    valid: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct GroupLabels {
+    kind: &'static str,
+    namespace: String,
+    name: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct StateLabels {
+    kind: &'static str,
+    namespace: String,
+    name: String,
+    state: &'static str,
+}
+
+impl From<&GroupRef> for GroupLabels {
+    fn from(group: &GroupRef) -> Self {
+        let kind = match group.kind {
+            OwnKind::Application(Dialect::Bellwether) => "Application",
+            // Of two Applications of one name, one may be of the other API group.
+            OwnKind::Application(Dialect::AppK8sIo) => "Application.app.k8s.io",
+            OwnKind::Rollup => "Rollup",
+            OwnKind::HealthRule => "HealthRule",
+        };
+        Self { kind, namespace: group.name.namespace.to_string(), name: group.name.name.to_string() }
+    }
+}
+
+/// The series of single groups. They are made at each scrape, so that a change of a group costs nothing, and a
+/// deleted group leaves no series.
+fn register_groups(groups: &GroupSamples, registry: &mut Registry) {
+    let (states, progress) =
+        (Family::<StateLabels, Gauge>::default(), Family::<GroupLabels, Gauge>::default());
+    let (transitions, since) =
+        (Family::<GroupLabels, Counter>::default(), Family::<GroupLabels, Gauge>::default());
+    for sample in &groups.samples {
+        let labels = GroupLabels::from(&sample.group);
+        let GroupLabels { kind, namespace, name } = labels.clone();
+        states.get_or_create(&StateLabels { kind, namespace, name, state: sample.state.name() }).set(1);
+        if let Some(percent) = sample.progress {
+            progress.get_or_create(&labels).set(percent.into());
+        }
+        if let Some(time) = sample.since {
+            since.get_or_create(&labels).set(time.as_second());
+        }
+        transitions.get_or_create(&labels).inc_by(sample.transitions);
+    }
+    registry.register(
+        "group_state",
+        "1 for the current state of an Application or Rollup; other states have no series. Only on the leader",
+        states,
+    );
+    registry.register(
+        "group_progress",
+        "Progress of an Application or Rollup in percent; 100 only if it is Ready. Only on the leader",
+        progress,
+    );
+    registry.register(
+        "group_transitions",
+        "Changes of the state of an Application or Rollup that this process has seen. Only on the leader",
+        transitions,
+    );
+    registry.register_with_unit(
+        "group_state_since",
+        "Unix time since when an Application or Rollup is in its state, in seconds, if known. Only on the leader",
+        Unit::Seconds,
+        since,
+    );
+    let without: Gauge = Gauge::default();
+    without.set(i64::try_from(groups.without).unwrap_or(i64::MAX));
+    registry.register(
+        "groups_without_series",
+        "Number of Applications and Rollups without series, because there are more than --metrics-groups",
+        without,
+    );
+}
+
 impl Metrics {
     pub(crate) fn new(counters: Arc<ReaderCounters>) -> Self {
         let seconds = |first: f64| Histogram::new((0..12).map(move |n| first * 2_f64.powi(n)));
@@ -68,6 +151,7 @@ impl Metrics {
             leader: Gauge::default(),
             applications: Family::default(),
             rollups: Family::default(),
+            health_rules: Family::default(),
             objects: Gauge::default(),
             kinds_watched: Gauge::default(),
             events_dropped: AtomicU64::new(0),
@@ -116,6 +200,9 @@ impl Metrics {
         for (health, count) in ["healthy", "warning", "error"].into_iter().zip(stats.rollups) {
             self.rollups.get_or_create(&HealthLabels { health }).set(number(count));
         }
+        for (valid, count) in ["true", "false"].into_iter().zip(stats.health_rules) {
+            self.health_rules.get_or_create(&RuleLabels { valid }).set(number(count));
+        }
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner) = stats;
     }
 
@@ -124,8 +211,12 @@ impl Metrics {
         self.stats.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    pub fn is_leader(&self) -> bool {
+        self.leader.get() == 1
+    }
+
     /// All metrics in the OpenMetrics text format.
-    pub fn text(&self) -> Result<String, fmt::Error> {
+    pub fn text(&self, groups: &GroupSamples) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("bellwether");
         let mut text = String::new();
         registry.register(
@@ -134,6 +225,11 @@ impl Metrics {
             self.applications.clone(),
         );
         registry.register("rollups", "Number of Rollups by health", self.rollups.clone());
+        registry.register(
+            "health_rules",
+            "Number of HealthRules, valid and invalid",
+            self.health_rules.clone(),
+        );
         registry.register(
             "kinds_watched",
             "Number of kinds that are listed and watched",
@@ -208,6 +304,7 @@ impl Metrics {
         let open: Gauge = Gauge::default();
         open.set(i64::try_from(self.counters.open_watches.get()).unwrap_or(i64::MAX));
         registry.register("watches_open", "Number of open watches", open);
+        register_groups(groups, &mut registry);
         prometheus_client::encoding::text::encode(&mut text, &registry)?;
         Ok(text)
     }

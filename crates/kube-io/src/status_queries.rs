@@ -1,6 +1,6 @@
 //! The status of groups, for tasks that do not have the engine: as a single query, or as a subscription.
 
-use bellwether_engine::{Driver, GroupKind, GroupStatus, NamespacedName, OwnKind};
+use bellwether_engine::{Driver, GroupKind, GroupSamples, GroupStatus, NamespacedName, OwnKind};
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -14,23 +14,35 @@ impl StatusHandle {
     /// `None` if the loop has ended.
     pub async fn summary(&self, kind: GroupKind, name: NamespacedName) -> Option<GroupStatus> {
         let (answer, response) = oneshot::channel();
-        self.0.send(Query { kind, name, answer }).await.ok()?;
+        self.0.send(Query::Summary { kind, name, answer }).await.ok()?;
+        response.await.ok()
+    }
+
+    /// At most `limit` groups, for metrics. `None` if the loop has ended.
+    pub async fn group_samples(&self, limit: usize) -> Option<GroupSamples> {
+        let (answer, response) = oneshot::channel();
+        self.0.send(Query::GroupSamples { limit, answer }).await.ok()?;
         response.await.ok()
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Query {
-    kind: GroupKind,
-    name: NamespacedName,
-    answer: oneshot::Sender<GroupStatus>,
+pub(crate) enum Query {
+    Summary { kind: GroupKind, name: NamespacedName, answer: oneshot::Sender<GroupStatus> },
+    GroupSamples { limit: usize, answer: oneshot::Sender<GroupSamples> },
 }
 
 impl Query {
     pub(crate) fn answer(self, driver: &Driver, now: Timestamp) {
-        if !self.answer.is_closed() {
-            // Fails if the receiver was dropped meanwhile.
-            let _ = self.answer.send(driver.summary(now, &self.kind, &self.name));
+        // Sending fails if the receiver was dropped meanwhile.
+        match self {
+            Self::Summary { kind, name, answer } if !answer.is_closed() => {
+                let _ = answer.send(driver.summary(now, &kind, &name));
+            }
+            Self::GroupSamples { limit, answer } if !answer.is_closed() => {
+                let _ = answer.send(driver.group_samples(limit));
+            }
+            Self::Summary { .. } | Self::GroupSamples { .. } => {}
         }
     }
 }

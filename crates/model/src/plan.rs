@@ -80,6 +80,15 @@ impl Plan {
         Self { root: Node::ALL }.without(BOOKKEEPING)
     }
 
+    /// Whether nothing outside `apiVersion`, `kind` and `metadata` is kept.
+    pub fn keeps_only_metadata(&self) -> bool {
+        let is_metadata = |field: &str| matches!(field, "apiVersion" | "kind" | "metadata");
+        let mut fields = self.root.fields.iter();
+        !self.root.all
+            && !self.root.outline
+            && fields.all(|(field, node)| is_metadata(field) || node.keeps_nothing_below())
+    }
+
     fn without(mut self, paths: &[&[&str]]) -> Self {
         for path in paths {
             self.leave_out(path);
@@ -143,6 +152,10 @@ impl Node {
         !self.all && !self.outline && self.fields.is_empty()
     }
 
+    fn keeps_nothing_below(&self) -> bool {
+        !self.all && !self.outline && self.fields.iter().all(|(_, node)| node.keeps_nothing_below())
+    }
+
     /// The node at `path`, created if needed. Nodes on the path keep what they kept.
     fn reach(&mut self, path: &[&str]) -> &mut Self {
         let mut node = self;
@@ -192,6 +205,21 @@ mod tests {
         let labels = plan.root.of("metadata").and_then(|node| node.of("labels")).expect("labels are kept");
         assert!(labels.of("app.kubernetes.io/name").is_some());
         assert!(labels.of("app").is_none());
+    }
+
+    #[test]
+    fn a_plan_may_keep_only_metadata() {
+        let metadata = Plan::nothing().with_all(&["apiVersion", "kind", "metadata.labels"]);
+        assert!(metadata.keeps_only_metadata());
+        for more in ["status.phase", "data", "spec.*"] {
+            assert!(!metadata.clone().with(more).keeps_only_metadata(), "{more}");
+        }
+        for plan in [Plan::whole(), Plan::everything(), Plan::nothing().with(".*")] {
+            assert!(!plan.keeps_only_metadata());
+        }
+        let mut without = Plan::identity();
+        without.leave_out(&["status", "observedGeneration"]);
+        assert!(without.keeps_only_metadata());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Value;
+
 /// The state of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum State {
@@ -69,11 +71,23 @@ impl ConditionStatus {
         }
     }
 
-    /// Parses a status. Any other text is `Unknown`.
+    /// Parses a status: exactly `True` or `False`. Any other text is `Unknown`.
     pub fn of(text: &str) -> Self {
         match text {
             "True" => Self::True,
             "False" => Self::False,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Reads the `status` of a condition, for every rule and grouping: the texts `True` and `False`, and the
+    /// booleans that YAML makes of them without quotes. Anything else is `Unknown`, `true` in lower case
+    /// included.
+    pub fn read(status: Option<&Value<'_>>) -> Self {
+        match status {
+            Some(Value::Text(text)) => Self::of(text),
+            Some(Value::Bool(true)) => Self::True,
+            Some(Value::Bool(false)) => Self::False,
             _ => Self::Unknown,
         }
     }

@@ -36,7 +36,7 @@ pub trait Process: Send + Sync + 'static {
     fn summary<'a>(&'a self, group: &'a GroupRef) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
 
     /// All metrics in the OpenMetrics text format.
-    fn metrics(&self) -> String;
+    fn metrics(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>>;
 }
 
 /// Serves until `stop` completes, then finishes the requests in flight.
@@ -74,5 +74,5 @@ async fn readyz(State(process): State<Arc<dyn Process>>) -> Response {
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 async fn metrics(State(process): State<Arc<dyn Process>>) -> Response {
-    ([(CONTENT_TYPE, OPEN_METRICS)], process.metrics()).into_response()
+    ([(CONTENT_TYPE, OPEN_METRICS)], process.metrics().await).into_response()
 }

@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
 use crate::{
+    below_oracle::{Below, is_scaled_to_zero, kinds_below},
     object::Object,
     oracle::{Oracle, selects},
 };
@@ -32,21 +33,37 @@ fn selector(app: &Object) -> Option<LabelSelector> {
 pub fn status(oracle: &Oracle<'_>, app: &Object) -> Option<Value> {
     let (mut components, mut has_errors) = (Vec::new(), false);
     let rules = oracle.rules();
+    for kind in kinds_below(kinds_of_spec(app)) {
+        oracle.kinds.get(&kind).filter(|known| known.is_known())?;
+    }
+    let (mut services, mut workloads) = (Vec::new(), Vec::new());
     for kind in kinds_of_spec(app) {
         let known = oracle.kinds.get(&kind).filter(|known| known.is_known() && !known.is_torn())?;
-        has_errors |= known.unreadable.is_some();
+        has_errors |= known.unreadable.is_some() || oracle.are_rules_unreadable();
         let has_status = known.served.as_ref().map(|served| served.has_status);
         let mut objects: Vec<_> = known.objects.values().filter(|object| belongs(app, object)).collect();
         objects.sort_by_key(|object| object.name.name.clone());
         for object in objects {
-            let state = object.verdict_by(&rules, oracle.now, has_status).state;
-            let state = if known.unreadable.is_some() { State::Unknown } else { state };
+            let verdict = object.verdict_by(&rules, oracle.now, has_status);
+            let is_readable = known.unreadable.is_none();
+            let state = if is_readable { verdict.state } else { State::Unknown };
+            workloads.extend(is_scaled_to_zero(&kind, &verdict));
+            // A Pod below makes it Failed, which counts as in progress here, as it was before.
+            if is_readable && matches!(oracle.below(object, &verdict, &rules), Below::NoReadyEndpoints) {
+                services.push(components.len());
+            }
             let status = match state {
+                State::Suspended if verdict.blocks => "InProgress",
                 State::Ready | State::Suspended => "Ready",
                 State::Unknown => "Unknown",
                 _ => "InProgress",
             };
             components.push(json!([*kind.group, *kind.kind, *object.name.name, status]));
+        }
+    }
+    if workloads.is_empty() || workloads.contains(&false) {
+        for service in services {
+            components[service][3] = json!("InProgress");
         }
     }
     let of = |status: &str| components.iter().filter(|component| component[3] == status).count();

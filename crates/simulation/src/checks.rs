@@ -70,6 +70,11 @@ impl Context<'_> {
         }
     }
 
+    fn is_in_the_future(&self, time: &Value) -> bool {
+        let time = time.as_str().and_then(|time| time.parse::<Timestamp>().ok());
+        time.is_some_and(|time| time > self.past.now)
+    }
+
     fn status(&self, before: &Object, after: &Object) -> Result<(), Violation> {
         let name = &before.name;
         must!(
@@ -102,6 +107,8 @@ impl Context<'_> {
         let earlier = stated(before);
         for (kind, [status, since]) in stated(after) {
             match earlier.get(&kind) {
+                // A time in the future, by a clock that was set back since, is corrected.
+                Some([_, then]) if self.is_in_the_future(then) => {}
                 Some([before, then]) if *before == status => {
                     must!(
                         *then == since,
@@ -266,10 +273,13 @@ impl Context<'_> {
     }
 }
 
-/// Number of Events for each transition, per start of a controller. They are not counted over all starts: a
+/// Number of Events for each transition, by the new value and the type of the Event, per start of a controller. They are not counted over all starts: a
 /// controller that restarts and gets a stale list may record a transition that was recorded before.
 #[derive(Debug, Default)]
-pub(crate) struct EventCounts(BTreeMap<(Life, Box<str>, &'static str, String), usize>);
+pub(crate) struct EventCounts(BTreeMap<(Life, Box<str>, Change), usize>);
+
+/// What changed, its new value, and the type of the Event about a state.
+type Change = (&'static str, [String; 2]);
 
 /// A controller and its epoch.
 type Life = (usize, u64);
@@ -282,23 +292,50 @@ impl EventCounts {
         transition: &Transition,
         store: &Store,
     ) -> Result<(), Violation> {
-        let Transition { object, uid, condition, .. } = transition;
-        let to = json!(transition.to);
-        let events = self.0.entry((life, uid.clone(), *condition, to.to_string())).or_default();
+        let Transition { object, uid, subject, good, .. } = transition;
+        let is_state = *subject == Transition::STATE;
+        let kind = if *good { "Normal" } else { "Warning" };
+        let to = [json!(transition.to), if is_state { json!(kind) } else { Value::Null }];
+        let events =
+            self.0.entry((life, uid.clone(), (*subject, to.clone().map(|it| it.to_string())))).or_default();
         *events += 1;
         let entries = store.log.iter().filter(|entry| *entry.object.uid() == **uid && !entry.gone);
-        let (mut transitions, mut before) = (0, &Value::Null);
+        let (mut transitions, mut before) = (0, [Value::Null, Value::Null]);
         for entry in entries {
-            let conditions = entry.object.value["status"]["conditions"].as_array().into_iter().flatten();
-            let status = conditions.filter(|it| it["type"] == *condition).map(|it| &it["status"]).next();
-            let status = status.unwrap_or(&Value::Null);
-            transitions += usize::from(*status == to && *before != to);
-            before = status;
+            let status = &entry.object.value["status"];
+            let stored = if is_state {
+                [status["lastEvent"]["state"].clone(), status["lastEvent"]["type"].clone()]
+            } else {
+                let mut conditions = status["conditions"].as_array().into_iter().flatten();
+                let condition = conditions.find(|it| it["type"] == *subject);
+                [condition.map(|it| it["status"].clone()).unwrap_or_default(), Value::Null]
+            };
+            transitions += usize::from(stored == to && before != to);
+            before = stored;
+            if is_state && before == to {
+                Self::check_state(transition, &entry.object)?;
+            }
         }
         must!(
             *events <= transitions,
-            "{condition} of {object} became {to} {transitions} times, but {events} Events were recorded"
+            "{subject} of {object} became {to:?} {transitions} times, but {events} Events were recorded"
         );
+        Ok(())
+    }
+
+    /// Checks the type of an Event about a state, and that it is not from the first ten seconds of the object.
+    fn check_state(transition: &Transition, stored: &Object) -> Result<(), Violation> {
+        let Transition { object, to, good, since, .. } = transition;
+        let may_be = match *to {
+            "Failed" | "Missing" => !good,
+            "Unknown" => true,
+            _ => *good,
+        };
+        must!(may_be, "the Event that {object} became {to} has the wrong type");
+        let created: Option<Timestamp> =
+            stored.metadata()["creationTimestamp"].as_str().and_then(|time| time.parse().ok());
+        let is_early = created.is_some_and(|created| since.duration_since(created).as_secs() < 10);
+        must!(!is_early, "the Event that {object} became {to} is from its first ten seconds");
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! A kind that a controller follows, and what the engine must know of it.
 
 use bellwether_engine::{FeedEvent, ServedResource, Unreadable};
-use bellwether_wire::Reflector;
+use bellwether_wire::{Reflector, read_error::ReadError};
 
-use crate::site::Site;
+use crate::{plan::Moment, site::Site};
 
 pub(crate) struct Feed {
     pub(crate) site: Site,
@@ -12,7 +12,31 @@ pub(crate) struct Feed {
     pub(crate) ticket: u64,
     /// Whether a request is in flight, a back-off runs or a watch is open.
     pub(crate) busy: bool,
+    /// Since when its first list has got 5xx, until the reflector reports it.
+    pub(crate) failing: Option<Moment>,
+    /// Whether the reflector has reported the kind as unreadable.
+    pub(crate) is_reported: bool,
     pub(crate) view: View,
+}
+
+/// Milliseconds after which a kind whose first list gets 5xx must have been reported as unreadable.
+const REPORTED: Moment = 30_000;
+
+impl Feed {
+    /// Notes an event of the reflector.
+    pub(crate) fn note_event(&mut self, event: &FeedEvent) {
+        self.is_reported |= matches!(event, FeedEvent::Unreadable(_));
+    }
+
+    /// Notes the answer to a list. Returns whether groups have waited too long for the kind.
+    pub(crate) fn note_list(&mut self, error: Option<&ReadError>, now: Moment) -> bool {
+        let is_failing = matches!(error, Some(ReadError::ServerError { .. }))
+            && !self.reflector.has_listed()
+            && !self.is_reported;
+        let since = is_failing.then(|| *self.failing.get_or_insert(now));
+        self.failing = since;
+        since.is_some_and(|since| now - since > REPORTED)
+    }
 }
 
 /// What the engine must know of a kind, derived from the events it was given.

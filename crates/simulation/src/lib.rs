@@ -6,6 +6,7 @@
 //! decides all events and durations, so a run that fails can be repeated and minimised.
 
 pub mod app_k8s_io_oracle;
+pub mod below_oracle;
 pub mod history;
 pub mod known;
 pub mod needed;

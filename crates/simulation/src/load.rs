@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt, rc::Rc};
 
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
+use bellwether_engine::GroupKind;
 use jiff::{SignedDuration, Timestamp};
 use rand::{
     Rng,
@@ -28,7 +29,7 @@ pub(crate) const APP: &str = "Application.bellwether.dev";
 pub(crate) const ROLLUP: &str = "Rollup.bellwether.dev";
 
 const APPS: [&str; 3] = ["a", "b", "c"];
-const KINDS: [&str; 4] = ["Deployment.apps", "Widget.acme.io", "Service", "Pod"];
+const KINDS: [&str; 5] = ["Deployment.apps", "StatefulSet.apps", "Widget.acme.io", "Service", "Pod"];
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
 /// An action on one object. Part of the file format of histories, like `Plan`.
@@ -58,12 +59,32 @@ pub(crate) enum UserAction {
     Label(ObjectRef, Option<Text>),
     /// Sets an annotation that has no meaning for Bellwether.
     Annotate(ObjectRef, u32),
+    /// Creates or replaces a Pod below a workload, as its controller does: of this revision, in this state.
+    /// Below a Deployment, its ReplicaSet of that revision is created as well.
+    Run(ObjectRef, Text, PodState),
+    /// Removes a Pod of this revision below a workload.
+    Stop(ObjectRef, Text),
+    /// Sets whether the one endpoint of a Service is ready.
+    Endpoint(Text, bool),
+}
+
+/// The state of a Pod below a workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum PodState {
+    Ready,
+    /// Running and not ready, since so many seconds.
+    NotReady(i64),
+    /// A container waits for this reason, since so many seconds.
+    Failing(Text, i64),
+    /// It has run to its end, and failed.
+    Finished,
 }
 
 impl UserAction {
     /// A random action on an Application or an object that may be a member.
     pub(crate) fn draw(rng: &mut impl Rng) -> Self {
-        match rng.random_range(0..37) {
+        match rng.random_range(0..46) {
             0..8 => Self::Put(application(rng)),
             8..20 => Self::Put(object(rng)),
             20..23 => Self::Delete(target(rng)),
@@ -78,6 +99,9 @@ impl UserAction {
             32 => Self::Overwrite(app_target(rng), "Ready".into()),
             33 => Self::Clear(app_target(rng), rng.random()),
             34..36 => Self::Revert(app_target(rng)),
+            36..42 => Self::Run(workload(rng), pick(rng, &["1", "2"]).into(), PodState::draw(rng)),
+            42 => Self::Stop(workload(rng), pick(rng, &["1", "2"]).into()),
+            43..45 => Self::Endpoint(pick(rng, &NAMES).into(), rng.random()),
             _ => Self::Annotate(target(rng), rng.random_range(0..1000)),
         }
     }
@@ -150,8 +174,80 @@ impl UserAction {
             Self::Annotate(target, number) => edit(store, target, |value| {
                 value["metadata"]["annotations"]["example.com/seen"] = json!(number.to_string());
             }),
+            Self::Run(workload, revision, state) => run(store, workload, revision, state, now),
+            Self::Stop((kind, name), revision) => {
+                let (pod, name) = objects::key("Pod", &pod_name(kind, name, revision));
+                store.remove(&pod, &name);
+            }
+            Self::Endpoint(service, ready) => put(store, objects::endpoint_slice(service, *ready)),
         }
     }
+}
+
+impl PodState {
+    fn draw(rng: &mut impl Rng) -> Self {
+        let ago = pick(rng, &[0, 1, 30, 59, 61, 600]);
+        match rng.random_range(0..8) {
+            0 | 1 => Self::Ready,
+            2 => Self::NotReady(ago),
+            3 => Self::Finished,
+            _ => {
+                let reasons = [
+                    "CrashLoopBackOff",
+                    "ImagePullBackOff",
+                    "CreateContainerConfigError",
+                    "InvalidImageName",
+                ];
+                Self::Failing(pick(rng, &reasons).into(), ago)
+            }
+        }
+    }
+
+    fn pod(&self, name: &str) -> Value {
+        let object = match self {
+            Self::Ready => pod(name, true),
+            Self::NotReady(ago) => with(
+                pod(name, false),
+                &json!({"status": {"conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": ago}]}}),
+            ),
+            Self::Failing(reason, ago) => objects::failing_pod(name, reason, &json!(ago)),
+            Self::Finished => with(pod(name, false), &json!({"status": {"phase": "Failed"}})),
+        };
+        with(object, &json!({"metadata": {"labels": null}}))
+    }
+}
+
+fn pod_name(kind: &str, workload: &str, revision: &str) -> String {
+    let first = kind.chars().next().unwrap_or_default().to_ascii_lowercase();
+    format!("{workload}-{first}{revision}-pod")
+}
+
+fn run(store: &mut Store, (kind, name): &ObjectRef, revision: &str, state: &PodState, now: Timestamp) {
+    let (group_kind, key) = objects::key(kind, name);
+    let Some(uid) = store.get(&group_kind, &key).map(|workload| workload.uid().to_owned()) else { return };
+    let pod = dated(&state.pod(&pod_name(kind, name, revision)), now);
+    let pod = if &**kind == "Deployment.apps" {
+        let set = format!("{name}-{revision}");
+        let (set_kind, set_key) = objects::key("ReplicaSet.apps", &set);
+        // A Deployment of another uid has other ReplicaSets.
+        let is_foreign = |set: &Rc<Object>| set.owners().next() != Some(&uid);
+        if store.get(&set_kind, &set_key).is_some_and(is_foreign) {
+            store.remove(&set_kind, &set_key);
+        }
+        put(store, objects::owned_by(objects::replica_set(&set, revision), "Deployment", name, &uid));
+        let Some(set_uid) = store.get(&set_kind, &set_key).map(|set| set.uid().to_owned()) else { return };
+        objects::owned_by(pod, "ReplicaSet", &set, &set_uid)
+    } else {
+        let labels = json!({"metadata": {"labels": {"controller-revision-hash": revision}}});
+        objects::owned_by(with(pod, &labels), "StatefulSet", name, &uid)
+    };
+    let (pod_kind, pod_key) = identity(&pod);
+    store.remove(&pod_kind, &pod_key);
+    put(store, pod);
+}
+
+fn workload(rng: &mut impl Rng) -> ObjectRef {
+    (pick(rng, &["Deployment.apps", "StatefulSet.apps"]).into(), pick(rng, &NAMES).into())
 }
 
 impl fmt::Display for UserAction {
@@ -175,6 +271,15 @@ impl fmt::Display for UserAction {
             Self::Say(target, status) => write!(f, "report status of {}: {status}", one(target)),
             Self::Label(target, tier) => write!(f, "set label tier of {} to {tier:?}", one(target)),
             Self::Annotate(target, number) => write!(f, "annotate {} with {number}", one(target)),
+            Self::Run(workload, revision, state) => {
+                write!(f, "run a Pod of revision {revision} below {}: {state:?}", one(workload))
+            }
+            Self::Stop(workload, revision) => {
+                write!(f, "delete the Pod of revision {revision} below {}", one(workload))
+            }
+            Self::Endpoint(service, ready) => {
+                write!(f, "the endpoint of Service {service} is ready: {ready}")
+            }
         }
     }
 }
@@ -204,6 +309,12 @@ pub(crate) fn dated(value: &Value, now: Timestamp) -> Value {
             *time = json!(Timestamp::from_second(then.as_second()).unwrap_or(then).to_string());
         }
     };
+    // Events depend on the age of a group.
+    let (kind, _) = identity(&value);
+    let is_group = ["Application", "Rollup"].iter().any(|own| kind == GroupKind::bellwether(own));
+    if is_group && value["metadata"]["creationTimestamp"].is_null() {
+        value["metadata"]["creationTimestamp"] = json!(0);
+    }
     if let Some(created) = value.pointer_mut("/metadata/creationTimestamp") {
         date(created);
     }
@@ -264,7 +375,8 @@ fn any(rng: &mut impl Rng) -> ObjectRef {
 /// A random Application. Its selector depends only on its name, because selectors are immutable.
 pub(crate) fn application(rng: &mut impl Rng) -> Value {
     let name = pick(rng, &APPS);
-    let all = ["Deployment.apps", "Widget.acme.io", "Pod", "Service", "Gone.no.where", APP];
+    let all =
+        ["Deployment.apps", "StatefulSet.apps", "Widget.acme.io", "Pod", "Service", "Gone.no.where", APP];
     let count = rng.random_range(0..3);
     let kinds: Vec<_> = all.into_iter().choose_multiple(rng, count);
     let kinds: Vec<_> = kinds
@@ -314,16 +426,22 @@ pub(crate) fn belongings(rng: &mut impl Rng) -> Value {
 
 fn object(rng: &mut impl Rng) -> Value {
     let name = pick(rng, &NAMES);
-    let object = match rng.random_range(0..13) {
+    let object = match rng.random_range(0..16) {
         0..3 => {
             let observed = if rng.random() { 0 } else { 99 };
-            let object = deployment(name, rng.random_range(0..=3), 3);
+            let object = if rng.random_bool(0.2) {
+                deployment(name, 0, 0)
+            } else {
+                deployment(name, rng.random_range(0..=3), 3)
+            };
             with(object, &json!({"status": {"observedGeneration": observed}}))
         }
         3 => with(deployment(name, 1, 3), &json!({"spec": {"paused": true}})),
         4..8 => widget(name, pick(rng, &[None, Some("True"), Some("True"), Some("False"), Some("Unknown")])),
         8..10 => service(name),
         10..12 => pod(name, rng.random()),
+        12..14 => objects::stateful_set(name, rng.random_range(0..=3), 3, pick(rng, &["1", "2"])),
+        14 => objects::selecting_service(name),
         _ => unschedulable_pod(name),
     };
     let belongings = belongings(rng);

@@ -88,11 +88,13 @@ impl Object {
             .as_deref()
     }
 
-    /// None if the object is not a HealthRule or does not compile.
+    /// The rule, or what stands for an invalid one. None if the object is not a HealthRule.
     pub fn health_rule(&self) -> Option<&Arc<CompiledRule>> {
         let read = || {
             let rule: HealthRule = serde_json::from_value(self.value.clone()).ok()?;
-            user_rule(&self.name.name, rule).compile().ok().map(Arc::new)
+            let rule = user_rule(&self.name.name, rule);
+            let compiled = rule.clone().compile();
+            Some(Arc::new(compiled.unwrap_or_else(|errors| CompiledRule::invalid(rule, &errors))))
         };
         let rule = self
             .health_rule
@@ -103,6 +105,14 @@ impl Object {
     /// The verdict of built-in and generic rules. `has_status`: whether the kind has a status subresource.
     pub fn verdict(&self, now: Timestamp, has_status: Option<bool>) -> Verdict {
         self.verdict_by(&[], now, has_status)
+    }
+
+    /// Whether the controllers of the object have observed its latest generation.
+    pub fn is_latest_observed(&self, verdict: &Verdict) -> bool {
+        match Read::from_json(self.text(), &Plan::whole()) {
+            Ok(object) => bellwether_health::generation::is_latest_observed(&object, verdict),
+            Err(error) => unreachable!("cannot decode a stored object: {error}"),
+        }
     }
 
     /// The verdict with HealthRules, which take precedence over all other rules.

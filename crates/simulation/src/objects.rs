@@ -18,6 +18,9 @@ pub fn kinds() -> BTreeMap<GroupKind, ServedResource> {
         ("Rollup.bellwether.dev", &["v1alpha1"], "rollups", false),
         ("Application.app.k8s.io", &["v1beta1"], "applications", true),
         ("Deployment.apps", &["v1"], "deployments", true),
+        ("ReplicaSet.apps", &["v1"], "replicasets", true),
+        ("StatefulSet.apps", &["v1"], "statefulsets", true),
+        ("EndpointSlice.discovery.k8s.io", &["v1"], "endpointslices", true),
         ("Service", &["v1"], "services", true),
         ("Pod", &["v1"], "pods", true),
         ("Widget.acme.io", &["v2", "v1"], "widgets", true),
@@ -93,10 +96,61 @@ pub fn deployment(name: &str, ready: i64, of: i64) -> Value {
     with(object("apps/v1", "Deployment", name), &fields)
 }
 
+/// A StatefulSet with `ready` of `of` replicas ready, and the revision of its template.
+pub fn stateful_set(name: &str, ready: i64, of: i64, revision: &str) -> Value {
+    let status = json!({
+        "observedGeneration": 1, "replicas": of, "currentReplicas": of, "updatedReplicas": of, "readyReplicas": ready,
+        "availableReplicas": ready, "currentRevision": revision, "updateRevision": revision,
+    });
+    let fields = json!({"spec": {"replicas": of}, "status": status});
+    with(object("apps/v1", "StatefulSet", name), &fields)
+}
+
+/// A ReplicaSet of a Deployment.
+pub fn replica_set(name: &str, revision: &str) -> Value {
+    let annotations = json!({"deployment.kubernetes.io/revision": revision});
+    let fields = json!({"metadata": {"labels": null, "annotations": annotations}, "spec": {"replicas": 1}});
+    with(object("apps/v1", "ReplicaSet", name), &fields)
+}
+
+/// Names an object as the controller of another one.
+pub fn owned_by(object: Value, kind: &str, name: &str, uid: &str) -> Value {
+    let owner =
+        json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": true}]);
+    with(object, &json!({"metadata": {"ownerReferences": owner}}))
+}
+
+/// A Service that selects Pods.
+pub fn selecting_service(name: &str) -> Value {
+    with(service(name), &json!({"spec": {"selector": {"run": name}}}))
+}
+
+/// The endpoints of a Service.
+pub fn endpoint_slice(service: &str, ready: bool) -> Value {
+    let labels = json!({"app": null, "kubernetes.io/service-name": service});
+    let endpoints = json!([{"addresses": ["10.0.0.1"], "conditions": {"ready": ready}}]);
+    let name = format!("{service}-slice");
+    with(
+        object("discovery.k8s.io/v1", "EndpointSlice", &name),
+        &json!({"metadata": {"labels": labels}, "endpoints": endpoints}),
+    )
+}
+
+/// A Pod whose container waits for this reason, and that is not ready since that time.
+pub fn failing_pod(name: &str, reason: &str, since: &Value) -> Value {
+    let container = json!({
+        "name": "main", "ready": false, "restartCount": 0, "state": {"waiting": {"reason": reason, "message": "no way"}},
+    });
+    let conditions = json!([{"type": "Ready", "status": "False", "lastTransitionTime": since}]);
+    let status = json!({"phase": "Pending", "conditions": conditions, "containerStatuses": [container]});
+    with(pod(name, false), &json!({"metadata": {"labels": null}, "status": status}))
+}
+
 /// A custom resource with a Ready condition of this status, or without conditions.
 pub fn widget(name: &str, ready: Option<&str>) -> Value {
     let condition = |status: &str| json!({"conditions": [{"type": "Ready", "status": status, "reason": "Working", "message": "cogs turn"}]});
-    let fields = json!({"spec": {"size": 1}, "status": ready.map_or(json!({}), condition)});
+    let fields =
+        json!({"spec": {"size": 1}, "status": ready.map_or_else(|| json!({"color": "blue"}), condition)});
     with(object("acme.io/v2", "Widget", name), &fields)
 }
 

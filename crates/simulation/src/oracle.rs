@@ -5,19 +5,23 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use bellwether_api::{
     APPLICATION_ANNOTATION, Application, ApplicationSpec, Membership, ObjectCounts, Ownership, State,
 };
 use bellwether_engine::{GroupKind, NamespacedName, ServedResource, Unreadable};
-use bellwether_health::user::CompiledRule;
+use bellwether_health::{Verdict, user::CompiledRule};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Value, json};
 
-use crate::{known::Known, object::Object};
+use crate::{
+    below_oracle::{Below, is_scaled_to_zero, kinds_below},
+    known::Known,
+    object::Object,
+};
 
 /// What a controller knows at a point in time.
 pub struct Oracle<'a> {
@@ -26,6 +30,7 @@ pub struct Oracle<'a> {
 }
 
 /// A member, or a component that is missing or unreadable.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 #[derive(Debug)]
 pub struct Part {
     pub kind: GroupKind,
@@ -36,6 +41,14 @@ pub struct Part {
     settled: bool,
     /// Whether the Application must own it.
     handed_over: bool,
+    /// Suspended, and what runs of it is not available.
+    blocks: bool,
+    /// For a workload, whether it is scaled to zero.
+    scaled_to_zero: Option<bool>,
+    /// A Service without a ready endpoint, which matters unless all workloads are scaled to zero.
+    lacks_endpoints: bool,
+    /// The name of the Pod because of which it is not ready.
+    cause: Option<String>,
     /// Reason, message and rule of the verdict. None if the object is missing or unreadable.
     says: Option<(String, String, String)>,
 }
@@ -126,18 +139,27 @@ impl Oracle<'_> {
             (true, true) => "Unknown",
             (true, false) => "True",
         };
-        let settled = match (parts.iter().all(|part| part.settled), unresolved) {
+        // No rule decides whether a generation has been observed.
+        let settled = match (parts.iter().all(|part| part.settled), self.unreadable_kinds(app)) {
             (false, _) => json!(["False", null]),
             (true, 0) => {
                 json!(["True", format!("Observed revision: {}", app.metadata.generation.unwrap_or(0))])
             }
             (true, _) => json!(["Unknown", null]),
         };
+        let state = self.state(app, &parts);
+        let is_deleting = app.metadata.deletion_timestamp.is_some();
+        let progress = match state {
+            State::Ready => Some(100),
+            _ => progress.checked_div(total).map(|mean| mean.min(99)),
+        };
         Some(json!({
             "observedGeneration": app.metadata.generation,
-            "ready": self.health_check(app).unwrap_or("Unknown"),
+            "state": state,
+            "reason": if is_deleting { Some("Terminating".to_owned()) } else { Self::reason(state, &parts) },
+            "ready": self.health_check(app),
             "componentsReady": format!("{ready}/{total}"),
-            "progress": progress.checked_div(total),
+            "progress": progress,
             "installed": installed,
             "missing": missing,
             "objectCounts": counts(&states(&parts)),
@@ -154,6 +176,10 @@ impl Oracle<'_> {
 
     /// `status.ownedKinds`: the kinds of objects that the Application must own.
     fn owned_kinds(&self, app: &Application, parts: &[Part]) -> Value {
+        // It gets no new members while it is being deleted.
+        if app.metadata.deletion_timestamp.is_some() {
+            return json!([]);
+        }
         let members = parts.iter().filter(|part| part.handed_over).map(|part| part.kind.clone());
         let has_check = app.spec.health_check.is_some() && self.kinds[&GroupKind::pod()].unreadable.is_none();
         let kinds: BTreeSet<_> = members.chain(has_check.then(GroupKind::pod)).collect();
@@ -165,11 +191,22 @@ impl Oracle<'_> {
         let known = |kind: &GroupKind| self.kinds.get(kind);
         let is_known =
             |kind: &GroupKind| known(kind).is_some_and(|known| known.is_known() && !known.is_torn());
-        if !self.is_open() || !Self::kinds_of_spec(&app.spec).keys().all(is_known) {
+        let of_members = self.kinds.keys().filter(|kind| is_counted(app, kind)).cloned();
+        let are_listed =
+            kinds_below(of_members).all(|kind| known(&kind).is_some_and(|known| known.is_known()));
+        if !self.is_open() || !are_listed || !Self::kinds_of_spec(&app.spec).keys().all(is_known) {
             return None;
         }
         let kinds = self.kinds.keys().filter(|kind| is_counted(app, kind));
         let mut all = kinds.map(|kind| self.share(app, kind)).fold(Totals::default(), Totals::join);
+        let mut workloads = all.parts.iter().filter_map(|part| part.scaled_to_zero).peekable();
+        let are_scaled_to_zero = workloads.peek().is_some() && workloads.all(|is_zero| is_zero);
+        for part in all.parts.iter_mut().filter(|part| part.lacks_endpoints && !are_scaled_to_zero) {
+            (part.state, part.progress) = (State::InProgress, 0);
+            if let Some((reason, message, _)) = &mut part.says {
+                (*reason, *message) = ("NoReadyEndpoints".to_owned(), "no ready endpoints".to_owned());
+            }
+        }
         all.parts.sort_by_key(|part| {
             let rank = State::WORST_FIRST.iter().position(|state| *state == part.state);
             (rank, part.kind.clone(), part.name.clone())
@@ -212,34 +249,76 @@ impl Oracle<'_> {
                 progress: 0,
                 settled: true,
                 handed_over: false,
+                blocks: false,
+                scaled_to_zero: None,
+                lacks_endpoints: false,
+                cause: None,
                 says: None,
             });
         }
         share
     }
 
-    /// Status, reason and message of Ready. The message is null where the oracle does not know it.
-    fn ready(&self, app: &Application, parts: &[Part]) -> Value {
-        let (unresolved, check) = (self.unresolved(app), self.health_check(app));
+    /// `status.state`: the worst of what keeps the Application from being ready.
+    fn state(&self, app: &Application, parts: &[Part]) -> State {
+        if app.metadata.deletion_timestamp.is_some() {
+            return State::Terminating;
+        }
+        match readiness(&self.all_states(app, parts)) {
+            ("True", _) => State::Ready,
+            (_, "ComponentsFailed") => State::Failed,
+            (_, "ComponentsMissing") => State::Missing,
+            (_, "ComponentsInProgress") => State::InProgress,
+            (_, "ComponentsTerminating") => State::Terminating,
+            _ => State::Unknown,
+        }
+    }
+
+    /// `status.reason` where it is that of a verdict.
+    fn reason(state: State, parts: &[Part]) -> Option<String> {
+        let is_symptom = |part: &&Part| part.lacks_endpoints && part.state == State::InProgress;
+        let worst = parts.iter().filter(|part| part.state == state && state != State::Ready);
+        let worst = worst.min_by_key(is_symptom);
+        let blocking = || parts.iter().find(|part| part.blocks && state == State::InProgress);
+        let worst = worst.or_else(blocking)?;
+        worst.says.as_ref().map(|(reason, ..)| reason.clone())
+    }
+
+    /// The states of the parts, of the kinds that cannot be used, and of the health check.
+    fn all_states(&self, app: &Application, parts: &[Part]) -> Vec<State> {
         let mut all = states(parts);
-        all.extend((unresolved > 0).then_some(State::Unknown));
-        all.extend(match check {
+        all.extend((self.unresolved(app) > 0).then_some(State::Unknown));
+        all.extend(parts.iter().any(|part| part.blocks).then_some(State::InProgress));
+        all.extend(match self.health_check(app) {
             Some("False") => Some(State::InProgress),
             Some("Unknown") => Some(State::Unknown),
             // A passing health check counts only if the spec has no components.
             Some("True") if Self::has_only_a_check(app) => Some(State::Ready),
             _ => None,
         });
-        let (status, reason) = readiness(&all);
+        all
+    }
+
+    /// Status, reason and message of Ready. The message is null where the oracle does not know it.
+    fn ready(&self, app: &Application, parts: &[Part]) -> Value {
+        if app.metadata.deletion_timestamp.is_some() {
+            return json!(["False", "Terminating", null]);
+        }
+        let (unresolved, check) = (self.unresolved(app), self.health_check(app));
+        let (status, reason) = readiness(&self.all_states(app, parts));
         // The oracle knows the messages of verdicts, but not those for missing and unreadable components.
         let are_texts_known = parts.iter().all(|part| part.says.is_some());
         let message = match status {
-            "True" => Some("All components ready".to_owned()),
+            "True" => Some(match parts.iter().filter(|part| part.state == State::Suspended).count() {
+                0 => "All components ready".to_owned(),
+                suspended => format!("All components ready, {suspended} suspended"),
+            }),
             "False" if are_texts_known && check.is_none() && unresolved == 0 => {
                 let worst = [State::Failed, State::Missing, State::InProgress, State::Terminating];
                 let bad: Vec<_> = worst
                     .iter()
                     .flat_map(|state| parts.iter().filter(move |part| part.state == *state))
+                    .chain(parts.iter().filter(|part| part.blocks))
                     .map(|part| (format!("{}/{}:", part.kind.kind, part.name), part.one_line()))
                     .collect();
                 Some(bellwether_conditions::message(bad.clone(), bad.len(), 1024))
@@ -268,30 +347,50 @@ impl Oracle<'_> {
         members.map(part).collect()
     }
 
-    /// The valid HealthRules.
+    /// The HealthRules, or what stands for those that cannot be read.
     pub(crate) fn rules(&self) -> Vec<Arc<CompiledRule>> {
+        static UNREADABLE: LazyLock<Arc<CompiledRule>> =
+            LazyLock::new(|| Arc::new(CompiledRule::unreadable()));
+        if self.are_rules_unreadable() {
+            return vec![Arc::clone(&UNREADABLE)];
+        }
         let known = self.kinds.get(&GroupKind::bellwether("HealthRule"));
         let objects = known.into_iter().flat_map(|known| known.objects.values());
         objects.filter_map(|object| object.health_rule().cloned()).collect()
+    }
+
+    pub(crate) fn are_rules_unreadable(&self) -> bool {
+        let known = self.kinds.get(&GroupKind::bellwether("HealthRule"));
+        let why = known.and_then(|known| known.unreadable.as_ref());
+        matches!(why, Some(Unreadable::Forbidden { .. } | Unreadable::Failing { .. }))
     }
 
     fn part(&self, kind: &GroupKind, known: &Known, object: &Object, rules: &[Arc<CompiledRule>]) -> Part {
         let has_status = known.served.as_ref().map(|served| served.has_status);
         let verdict = object.verdict_by(rules, self.now, has_status);
         let is_readable = known.unreadable.is_none();
-        let (generation, observed) =
-            (&object.metadata()["generation"], &object.value["status"]["observedGeneration"]);
-        let rule = format!("{}/{}", text(&json!(verdict.rule.source)), verdict.rule.id);
+        let below = if is_readable { self.below(object, &verdict, rules) } else { Below::Nothing };
+        let rule = |verdict: &Verdict| format!("{}/{}", text(&json!(verdict.rule.source)), verdict.rule.id);
+        let (state, says) = match &below {
+            Below::FailedPod(pod, verdict) => {
+                let message = format!("Pod {}: {}", pod.name.name, verdict.message);
+                (State::Failed, (verdict.reason.to_string(), message, rule(verdict)))
+            }
+            _ => (verdict.state, (verdict.reason.to_string(), verdict.message.to_string(), rule(&verdict))),
+        };
         Part {
             kind: kind.clone(),
             name: object.name.name.to_string(),
-            state: if is_readable { verdict.state } else { State::Unknown },
+            state: if is_readable { state } else { State::Unknown },
+            blocks: is_readable && state == State::Suspended && verdict.blocks,
+            scaled_to_zero: is_scaled_to_zero(kind, &verdict),
+            lacks_endpoints: matches!(below, Below::NoReadyEndpoints),
+            cause: below.cause(),
             progress: verdict.progress,
             // An object of an unreadable kind does not affect Settled.
-            settled: !is_readable
-                || observed.as_i64().is_none_or(|observed| observed >= generation.as_i64().unwrap_or(0)),
+            settled: !is_readable || object.is_latest_observed(&verdict),
             handed_over: false,
-            says: is_readable.then(|| (verdict.reason.into(), verdict.message.into(), rule)),
+            says: is_readable.then_some(says),
         }
     }
 
@@ -314,12 +413,18 @@ impl Oracle<'_> {
         });
         json!({
             "link": link, "name": part.name, "group": *part.kind.group, "kind": *part.kind.kind, "status": part.state,
-            "progress": part.progress, "says": part.says,
+            "progress": part.progress, "says": part.says, "cause": part.cause,
         })
     }
 
-    /// Number of kinds that are unreadable, cluster-scoped, or not served in a version that the spec names.
+    /// With the HealthRules, if they cannot be read.
     fn unresolved(&self, app: &Application) -> usize {
+        let needs_rules = !Self::has_only_a_check(app) && self.are_rules_unreadable();
+        self.unreadable_kinds(app) + usize::from(needs_rules)
+    }
+
+    /// Number of kinds that are unreadable, cluster-scoped, or not served in a version that the spec names.
+    fn unreadable_kinds(&self, app: &Application) -> usize {
         let kinds_of_spec = Self::kinds_of_spec(&app.spec);
         kinds_of_spec.iter().filter(|(kind, versions)| self.is_unresolved(kind, versions)).count()
     }
@@ -486,10 +591,14 @@ pub(crate) fn selects(selector: &LabelSelector, labels: &Value) -> bool {
 
 /// Status and reason of Ready from the states of members and missing components.
 pub fn readiness(states: &[State]) -> (&'static str, &'static str) {
-    let is_bad = |state: &State| !matches!(state, State::Ready | State::Suspended | State::Unknown);
-    if states.iter().any(is_bad) {
-        let is_missing = states.contains(&State::Missing);
-        ("False", if is_missing { "ComponentsMissing" } else { "ComponentsNotReady" })
+    let worst = [
+        (State::Failed, "ComponentsFailed"),
+        (State::Missing, "ComponentsMissing"),
+        (State::InProgress, "ComponentsInProgress"),
+        (State::Terminating, "ComponentsTerminating"),
+    ];
+    if let Some((_, reason)) = worst.into_iter().find(|(state, _)| states.contains(state)) {
+        ("False", reason)
     } else if states.contains(&State::Unknown) {
         ("Unknown", "ComponentsUnknown")
     } else if states.is_empty() {
@@ -533,7 +642,7 @@ pub fn shape(status: &Value, expected: &Value) -> Value {
         json!({
             "link": object["link"], "name": object["name"], "group": object["group"], "kind": object["kind"],
             "status": object["status"], "progress": object["progress"],
-            "says": unless_unknown(&expected["objects"][index]["says"], says),
+            "says": unless_unknown(&expected["objects"][index]["says"], says), "cause": object["cause"]["name"],
         })
     });
     let dependencies = status["dependencies"].as_array().cloned().unwrap_or_default();
@@ -549,6 +658,8 @@ pub fn shape(status: &Value, expected: &Value) -> Value {
         |kind: &Value| expected["ownedKinds"].as_array().is_some_and(|all| all.contains(kind));
     json!({
         "observedGeneration": status["observedGeneration"],
+        "state": status["state"],
+        "reason": unless_unknown(&expected["reason"], status["reason"].clone()),
         "ready": status["ready"],
         "componentsReady": status["componentsReady"],
         "progress": status["progress"],

@@ -86,6 +86,11 @@ pub(crate) enum Fault {
     Unserve { kind: Text, lasts: Moment, changes: bool },
     /// All writes are rejected as invalid.
     Refuse { lasts: Moment },
+    /// Every list and watch of a kind fails with 500.
+    Fail { kind: Text, lasts: Moment },
+    /// The second cluster is restored from a backup of this moment: its resourceVersions go back, while
+    /// watches are open.
+    Restore,
 }
 
 impl Plan {
@@ -147,6 +152,12 @@ impl Plan {
         self.actions.iter().any(|(_, action)| matches!(action, PlannedAction::Elsewhere(_)))
     }
 
+    /// Whether the second cluster is restored from a backup.
+    pub(crate) fn restores(&self) -> bool {
+        let restore = PlannedAction::Elsewhere(Box::new(PlannedAction::Fault(Fault::Restore)));
+        self.actions.iter().any(|(_, action)| *action == restore)
+    }
+
     pub fn len(&self) -> usize {
         self.actions.len()
     }
@@ -173,6 +184,12 @@ fn add_second_cluster(actions: &mut Vec<(Moment, PlannedAction)>, rng: &mut impl
         let place = actions.partition_point(|(other, _)| *other <= moment);
         actions.insert(place, (moment, PlannedAction::Elsewhere(Box::new(action))));
     }
+    if rng.random_bool(0.25) {
+        let moment = rng.random_range(0..=end);
+        let place = actions.partition_point(|(other, _)| *other <= moment);
+        let restore = PlannedAction::Elsewhere(Box::new(PlannedAction::Fault(Fault::Restore)));
+        actions.insert(place, (moment, restore));
+    }
 }
 
 /// Which faults occur together. Many bugs need more than one fault to show.
@@ -193,7 +210,7 @@ impl Theme {
     /// A number that `Fault::draw` turns into a fault.
     fn draw(self, rng: &mut impl Rng) -> u32 {
         let among: &[u32] = match self {
-            Self::Any => return rng.random_range(0..40),
+            Self::Any => return rng.random_range(0..42),
             Self::Past => &[0, 15, 16, 20, 20, 20, 23, 26, 26],
             Self::Writes => &[0, 1, 2, 3, 26, 29, 31, 33, 34, 35, 39],
             Self::Leaders => &[0, 1, 10, 10, 29, 31, 33, 34, 13],
@@ -248,7 +265,8 @@ impl Fault {
                 let kind = if rng.random_bool(0.2) { "Platform.acme.io" } else { "Widget.acme.io" };
                 Self::Unserve { kind: kind.into(), lasts: long, changes: rng.random() }
             }
-            _ => Self::Refuse { lasts: long },
+            39 => Self::Refuse { lasts: long },
+            _ => Self::Fail { kind, lasts: rng.random_range(20_000..150_000) },
         }
     }
 }

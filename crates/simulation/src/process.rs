@@ -11,7 +11,9 @@ use std::{
 use bellwether_engine::{
     Dialect, Driver, Engine, FeedEvent, FeedId, GroupKind, Lens, OwnKind, ServedResource,
 };
-use bellwether_wire::{Discovered, Reflector, backoff::BackoffLimits, election::Election};
+use bellwether_wire::{
+    Discovered, Reflector, backoff::BackoffLimits, election::Election, restore_detector::RestoreDetector,
+};
 use jiff::Timestamp;
 
 use crate::{
@@ -55,6 +57,8 @@ pub(crate) struct Process {
     /// Time of its start, by its clock.
     pub(crate) began: Timestamp,
     pub(crate) answers: Answers,
+    /// Of the second cluster.
+    pub(crate) restores: RestoreDetector,
     /// Whether answers to queries may differ from the last ones: the engine took an event or emitted
     /// `Effect::Changed`.
     pub(crate) has_events: bool,
@@ -89,6 +93,7 @@ impl Process {
             election: (plan.processes > 1).then(|| Election::new("", LEASE, RENEW_DEADLINE)),
             began: Timestamp::UNIX_EPOCH,
             answers: Answers::default(),
+            restores: RestoreDetector::default(),
             has_events: true,
             skew: 0,
             put_back: false,
@@ -106,6 +111,7 @@ impl Process {
         self.alive = true;
         self.began = now;
         self.answers = Answers::default();
+        self.restores = RestoreDetector::default();
         self.has_events = true;
         self.epoch += 1;
         let engine = Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo));
@@ -144,6 +150,8 @@ impl Process {
         seed: u64,
     ) {
         if let Some(feed) = self.feeds.get_mut(&id) {
+            // By other rules: what is known is outdated until it is listed again.
+            feed.view.telling |= feed.view.listed && !feed.reflector.lens().has_same_rules(lens);
             feed.reflector.set_lens(Arc::clone(lens));
             feed.ticket += 1;
             feed.busy = false;
@@ -151,7 +159,18 @@ impl Process {
             return;
         }
         let reflector = Reflector::new(kind.clone(), None, Arc::clone(lens), BackoffLimits::default(), seed);
-        self.feeds.insert(id, Feed { site, reflector, ticket: 0, busy: false, view: View::default() });
+        self.feeds.insert(
+            id,
+            Feed {
+                site,
+                reflector,
+                ticket: 0,
+                busy: false,
+                failing: None,
+                is_reported: false,
+                view: View::default(),
+            },
+        );
     }
 
     pub(crate) fn feeds_of(&self, site: Site) -> impl Iterator<Item = &Feed> {

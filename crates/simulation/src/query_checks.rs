@@ -18,11 +18,12 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    below_oracle::kinds_below,
     feed::{Feed, View},
     load::{APP, ROLLUP},
     object::Object,
     objects,
-    oracle::{Oracle, shape},
+    oracle::{Oracle, is_counted, shape},
     past::Past,
     rollup_oracle,
     store::Store,
@@ -154,7 +155,11 @@ impl Answers {
 
 /// The kinds that an Application or a Rollup uses.
 fn needs(object: &Object) -> BTreeSet<GroupKind> {
-    let app = object.application().map(|app| Oracle::kinds_of_spec(&app.spec).into_keys().collect());
+    let app = object.application().map(|app| {
+        let kinds: BTreeSet<_> = Oracle::kinds_of_spec(&app.spec).into_keys().collect();
+        let members = kinds.iter().filter(|kind| is_counted(app, kind)).cloned();
+        kinds_below(members).chain(kinds.iter().cloned()).collect()
+    });
     app.or_else(|| object.rollup().map(|rollup| rollup_oracle::kinds_of_spec(&rollup.spec)))
         .unwrap_or_default()
 }
@@ -234,20 +239,8 @@ impl ExpectedAnswer {
             return Err(Violation::new(format!("at the end, the oracle has no status for {}", object.name)));
         };
         let ready = expected["Ready"][0].as_str().unwrap_or_default();
-        let counts = &expected["objectCounts"];
-        let worst = [
-            ("failed", State::Failed),
-            ("missing", State::Missing),
-            ("inProgress", State::InProgress),
-            ("terminating", State::Terminating),
-        ];
-        let worst =
-            worst.into_iter().find(|(field, _)| counts[field].as_i64().is_some_and(|count| count > 0));
-        let state = match ready {
-            "True" => State::Ready,
-            "False" => worst.map_or(State::InProgress, |(_, state)| state),
-            _ => State::Unknown,
-        };
+        let state: State = serde_json::from_value(expected["state"].clone())
+            .map_err(|error| Violation::new(format!("{}: {error}", object.name)))?;
         let fields = ["Ready", "Settled", "Installed", "Resolved", "DependencyCycle"];
         let fields = fields.into_iter().chain(["objects", "objectCounts", "progress", "dependencies"]);
         Ok(Self { healthy: ready == "True", state, status: only(&expected, fields), members: None })
@@ -321,7 +314,7 @@ fn status_object(member: &Member, expected: &Value) -> Value {
     json!({
         "link": expected["link"], "name": *member.name.name, "group": *member.kind.group, "kind": *member.kind.kind,
         "status": member.state, "progress": member.progress,
-        "reason": member.reason, "message": member.message, "rule": rule,
+        "reason": member.reason, "message": member.message, "rule": rule, "cause": member.cause,
     })
 }
 

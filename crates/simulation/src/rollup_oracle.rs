@@ -72,15 +72,23 @@ pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value
     let held = first || second;
     let progressing = input("Progressing", |it| Some(&it.progressing));
     let is_stuck = mode == ProgressingPolicy::Matrix && !held && components.iter().any(is_stuck);
-    let progressing = if is_stuck { progressing.stuck() } else { progressing.plain() };
+    let is_deleting = rollup.metadata.deletion_timestamp.is_some();
+    let progressing = match is_stuck {
+        _ if is_deleting => json!(["True", "Terminating", "being deleted"]),
+        true => progressing.stuck(),
+        false => progressing.plain(),
+    };
     let upgradeable =
         rollup.spec.upgradeable.then(|| input("Upgradeable", |it| it.upgradeable.as_ref()).plain());
     let triple = [&available, &progressing, &degraded].map(|condition| condition[0].clone());
     let ones: Vec<_> = components.iter().filter(|it| it.is_one).collect();
+    let has = |state: State| components.iter().any(|it| it.state == state);
+    let is_new = triple[1] == "Unknown" && !has(State::Failed);
     let state = match state(status_of(&triple[0]), status_of(&triple[1]), status_of(&triple[2])) {
-        State::Unknown | State::InProgress if components.iter().any(|it| it.state == State::Missing) => {
-            State::Missing
-        }
+        _ if is_deleting => State::Terminating,
+        State::Unknown | State::InProgress if has(State::Missing) => State::Missing,
+        State::Failed if is_new && has(State::Missing) => State::Missing,
+        State::Failed if is_new && has(State::InProgress) => State::InProgress,
         state => state,
     };
     let problems = problems.all();
@@ -93,6 +101,7 @@ pub fn status(oracle: &Oracle<'_>, rollup: &Rollup, stored: &Value, said: &Value
     let status = json!({
         "observedGeneration": rollup.metadata.generation,
         "health": health(&triple),
+        "state": state,
         "meaning": meaning(&triple),
         "componentCount": ones.len(),
         "components": listed(&ones, &kinds, rollup.spec.upgradeable),
@@ -394,6 +403,7 @@ pub fn shape(status: &Value, expected: &Value) -> Value {
     json!({
         "observedGeneration": status["observedGeneration"],
         "health": status["health"],
+        "state": status["state"],
         "meaning": status["meaning"],
         "componentCount": status["componentCount"],
         "components": components.collect::<Vec<_>>(),

@@ -7,6 +7,7 @@ mod active_faults;
 mod clusters;
 mod leading;
 mod reading;
+mod restoring;
 mod run;
 mod tidying;
 mod writing;
@@ -53,6 +54,8 @@ enum ScheduledEvent {
     Wake(usize, u64),
     /// Discovery of a cluster completes.
     Kinds(usize, u64, Site),
+    /// A controller compares the resourceVersion of the second cluster with the last one.
+    CheckVersions(usize, u64),
     /// A list or watch request reaches an API server.
     Ask(RequestOrigin, ReadRequest),
     /// A response or watch event reaches the controller.
@@ -124,7 +127,7 @@ impl<'p> World<'p> {
             rng: SmallRng::seed_from_u64(plan.seed ^ 0x5eed),
             now: 0,
             begun: Instant::now(),
-            clusters: Clusters::default(),
+            clusters: Clusters::of(plan),
             agenda: BTreeMap::new(),
             number: 0,
             foreground: 0,
@@ -193,6 +196,7 @@ impl<'p> World<'p> {
             ScheduledEvent::Step(process, _) => return self.step(process),
             ScheduledEvent::Wake(process, _) => return self.wake(process),
             ScheduledEvent::Kinds(process, _, site) => self.learn_kinds(process, site),
+            ScheduledEvent::CheckVersions(process, epoch) => self.check_versions(process, epoch),
             ScheduledEvent::Ask(origin, request) => self.ask(origin, request),
             ScheduledEvent::Deliver(origin, input) => self.deliver(origin, input),
             ScheduledEvent::Bookmark(connection) => self.bookmark(connection),
@@ -400,7 +404,7 @@ impl ScheduledEvent {
     /// Whether it also occurs in a run that has come to rest.
     fn is_background(&self) -> bool {
         match self {
-            Self::Wake(..) | Self::Bookmark(_) | Self::Lead(..) => true,
+            Self::Wake(..) | Self::Bookmark(_) | Self::Lead(..) | Self::CheckVersions(..) => true,
             Self::Deliver(_, input) => input.is_background(),
             _ => false,
         }
@@ -409,9 +413,10 @@ impl ScheduledEvent {
     /// The controller that gets the event, with its epoch. None for events at API servers.
     fn recipient(&self) -> Option<(usize, u64)> {
         match self {
-            Self::Step(process, epoch) | Self::Wake(process, epoch) | Self::Kinds(process, epoch, _) => {
-                Some((*process, *epoch))
-            }
+            Self::Step(process, epoch)
+            | Self::Wake(process, epoch)
+            | Self::Kinds(process, epoch, _)
+            | Self::CheckVersions(process, epoch) => Some((*process, *epoch)),
             Self::Deliver(origin, _) => Some((origin.process, origin.epoch)),
             Self::Lead(process, epoch, lead) => lead.is_in_controller().then_some((*process, *epoch)),
             _ => None,

@@ -51,15 +51,24 @@ pub(crate) fn is_valid(rule: &Json) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use bellwether_simulation::object::Object;
+    use jiff::Timestamp;
 
     use super::*;
 
     #[test]
     fn the_oracle_agrees_on_which_rules_are_valid() {
+        let widget = Object::new(json!({
+            "apiVersion": format!("{GROUP}/v1"), "kind": Kind::Widget.name(),
+            "metadata": { "name": "one", "namespace": "shop" }, "status": { "level": 1 },
+        }));
         for choice in 1..CHOICES {
-            let rule = Object::new(written(choice));
-            assert_eq!(rule.health_rule().is_some(), is_valid(&rule.value), "{:#}", rule.value);
+            let stored = Object::new(written(choice));
+            let rule = Arc::clone(stored.health_rule().unwrap());
+            let verdict = widget.verdict_by(&[rule], Timestamp::UNIX_EPOCH, Some(true));
+            assert_eq!(verdict.reason != "RuleInvalid", is_valid(&stored.value), "{:#}", stored.value);
         }
     }
 }

@@ -45,6 +45,11 @@ pub fn page<T>(
     read_json(json, PageSeed { plan, make: &make })
 }
 
+/// Decodes one item of a list; `None` if it is not a JSON object.
+pub fn item<'a>(json: &'a [u8], plan: &Plan) -> Result<Option<Object<'a>>, DecodeError> {
+    read_json(json, MaybeObject(plan))
+}
+
 #[derive(Clone, Copy)]
 struct EventSeed<'p>(&'p Plan);
 
@@ -163,6 +168,7 @@ impl<'de, T, F: Fn(Option<Object<'de>>) -> T> Visitor<'de> for Items<'_, F> {
 }
 
 /// Decodes to `None` if the value is not a JSON object.
+#[derive(Clone, Copy)]
 struct MaybeObject<'p>(&'p Plan);
 
 impl<'de> DeserializeSeed<'de> for MaybeObject<'_> {

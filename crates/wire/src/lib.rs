@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`reflector`] | lists and watches one kind |
 //! | [`list_watch_policy`], [`backoff`] | decide when to list, to watch and to wait |
-//! | [`envelope`], [`object_decoder`] | decode list pages and watch events |
+//! | [`page_reader`], [`envelope`], [`object_decoder`] | decode list pages and watch events |
+//! | [`restore_detector`] | notices that a cluster was restored from a backup |
 //! | [`api_error`], [`read_error`] | classify error responses |
 //! | [`Verb`] | builds HTTP requests |
 //! | [`attempt`] | one write: its requests and its outcome |
@@ -23,8 +24,10 @@ pub mod error_text;
 pub mod list_watch_policy;
 pub mod object_decoder;
 pub mod operator_condition;
+pub mod page_reader;
 pub mod read_error;
 pub mod reflector;
+pub mod restore_detector;
 
 mod owner_check;
 mod verb;

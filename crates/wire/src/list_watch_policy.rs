@@ -11,12 +11,8 @@ use rand::Rng;
 use crate::{
     backoff::{Backoff, BackoffLimits},
     read_error::ReadError,
+    restore_detector::StaleLists,
 };
-
-/// After this many stale lists in a row and [`RESTORED_TIME`], the cluster was restored from a backup. Before
-/// that, one API server may lag behind.
-const RESTORED_LISTS: u32 = 5;
-const RESTORED_TIME: Duration = Duration::from_mins(1);
 
 /// A rejection is persistent after this many attempts or after [`REJECTED_TIME`].
 const REJECTED_ATTEMPTS: u32 = 5;
@@ -31,6 +27,14 @@ const FORBIDDEN_PAUSE: Duration = Duration::from_secs(1);
 /// 5xx makes a kind unreadable after this time. Most outages are shorter, and the cached objects are likely
 /// still true.
 const SERVER_ERROR_TIME: Duration = Duration::from_mins(2);
+
+/// Before the first list there are no cached objects, and groups wait for the kind: then 5xx makes it
+/// unreadable after this time. A failed member of another kind must not stay unreported for longer.
+const FIRST_LIST_TIME: Duration = Duration::from_secs(5);
+/// The longest pause between attempts until then.
+const FIRST_LIST_PAUSE: Duration = Duration::from_secs(1);
+/// An API server that does not respond makes a kind unreadable after this time, if it was never listed.
+const FIRST_RESPONSE_TIME: Duration = Duration::from_mins(2);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadStep {
@@ -86,14 +90,15 @@ pub struct ListWatchPolicy {
     /// The resourceVersion of the last list that started, complete or not.
     started: Option<ResourceVersion>,
     must_list: bool,
-    /// Since when lists have been stale, and how many.
-    stale: Option<(Duration, u32)>,
+    stale: StaleLists,
     backoff: Backoff,
     state: ReadState,
     /// Since when requests have been rejected, and how many.
     rejected: Option<(Duration, u32)>,
     /// Since when requests have got 5xx.
     server_error: Option<Duration>,
+    /// Since when requests have got no response, before the first list.
+    no_response: Option<Duration>,
     /// Since when requests have got 403.
     forbidden: Option<Duration>,
 }
@@ -104,11 +109,12 @@ impl ListWatchPolicy {
             known: None,
             started: None,
             must_list: true,
-            stale: None,
+            stale: StaleLists::default(),
             backoff: Backoff::new(pauses),
             state: ReadState::Readable,
             rejected: None,
             server_error: None,
+            no_response: None,
             forbidden: None,
         }
     }
@@ -131,8 +137,17 @@ impl ListWatchPolicy {
         self.state = ReadState::Readable;
         self.rejected = None;
         self.server_error = None;
+        self.no_response = None;
         self.forbidden = None;
         self.backoff.reset();
+    }
+
+    /// The cluster was restored from a backup: relists, and accepts any resourceVersion.
+    pub fn restored(&mut self) {
+        self.known = self.known.take().map(|_| ResourceVersion::new(""));
+        self.started = None;
+        self.stale.end();
+        self.must_list = true;
     }
 
     /// The first page of a list has arrived. Rejects a stale list, unless the cluster was restored from a
@@ -141,14 +156,10 @@ impl ListWatchPolicy {
     pub fn accept(&mut self, version: &ResourceVersion, now: Duration) -> Result<bool, ReadError> {
         let mut seen = self.known.iter().chain(&self.started);
         let is_older = seen.any(|seen| version.is_before(seen)) && !Bug::TrustOlderList.is_planted();
-        if is_older {
-            let (since, lists) = self.stale.get_or_insert((now, 0));
-            *lists += 1;
-            if *lists < RESTORED_LISTS || now.saturating_sub(*since) < RESTORED_TIME {
-                return Err(ReadError::Stale);
-            }
+        if is_older && !self.stale.add(now) {
+            return Err(ReadError::Stale);
         }
-        self.stale = None;
+        self.stale.end();
         self.started = Some(version.clone());
         Ok(is_older)
     }
@@ -197,6 +208,9 @@ impl ListWatchPolicy {
         if self.forbidden.is_some() && self.state != ReadState::Forbidden {
             pause = pause.min(FORBIDDEN_PAUSE);
         }
+        if self.server_error.is_some() && !self.has_listed() && !self.state.is_unreadable() {
+            pause = pause.min(FIRST_LIST_PAUSE.max(retry_after.unwrap_or_default()));
+        }
         RetryDecision { pause, new_state: (self.state != before).then_some(self.state) }
     }
 
@@ -214,6 +228,7 @@ impl ListWatchPolicy {
                 ReadState::Failing
             }
             ReadError::ServerError { .. } if self.is_server_error_persistent(now) => ReadState::Failing,
+            ReadError::Unavailable { .. } if self.is_first_list_overdue(now) => ReadState::Failing,
             ReadError::Unavailable { .. } | ReadError::ServerError { .. }
                 if self.state == ReadState::Readable && self.backoff.failures() > 1 =>
             {
@@ -235,7 +250,18 @@ impl ListWatchPolicy {
     }
 
     fn is_server_error_persistent(&mut self, now: Duration) -> bool {
-        now.saturating_sub(*self.server_error.get_or_insert(now)) >= SERVER_ERROR_TIME
+        let time = if self.has_listed() || Bug::WaitForFailingKind.is_planted() {
+            SERVER_ERROR_TIME
+        } else {
+            FIRST_LIST_TIME
+        };
+        now.saturating_sub(*self.server_error.get_or_insert(now)) >= time
+    }
+
+    fn is_first_list_overdue(&mut self, now: Duration) -> bool {
+        !self.has_listed()
+            && self.state != ReadState::Forbidden
+            && now.saturating_sub(*self.no_response.get_or_insert(now)) >= FIRST_RESPONSE_TIME
     }
 
     fn is_forbidden(&mut self, now: Duration) -> bool {
@@ -245,6 +271,7 @@ impl ListWatchPolicy {
     fn recover(&mut self) -> Option<ReadState> {
         self.rejected = None;
         self.server_error = None;
+        self.no_response = None;
         self.forbidden = None;
         let before = mem::replace(&mut self.state, ReadState::Readable);
         (before != ReadState::Readable).then_some(ReadState::Readable)
@@ -257,6 +284,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::restore_detector::RESTORED_TIME;
 
     fn policy() -> ListWatchPolicy {
         ListWatchPolicy::new(BackoffLimits {
@@ -424,6 +452,30 @@ mod tests {
         assert_eq!(again, Some(ReadState::Unavailable), "the time starts again");
     }
 
+    /// Nothing is published for a group until its kinds are listed or unreadable.
+    #[rstest]
+    #[case::server_error(ReadError::ServerError { why: "no conversion".into(), retry_after: None }, FIRST_LIST_TIME)]
+    #[case::no_response(unavailable(), FIRST_RESPONSE_TIME)]
+    fn errors_before_the_first_list_are_reported_soon(#[case] error: ReadError, #[case] time: Duration) {
+        let (mut policy, begun) = (policy(), Duration::from_secs(9));
+        assert!(!fail_at(&mut policy, &error, 3, begun).contains(&Some(ReadState::Failing)));
+        assert_eq!(fail_at(&mut policy, &error, 2, begun + time), [Some(ReadState::Failing), None]);
+        assert_eq!(policy.step(), ReadStep::List, "it goes on");
+        assert_eq!(policy.listed(version(5)), Some(ReadState::Readable));
+        let after = fail_at(&mut policy, &error, 4, begun + 2 * time);
+        assert!(!after.contains(&Some(ReadState::Failing)), "the cached objects are likely still true");
+    }
+
+    #[test]
+    fn the_first_list_is_retried_every_second() {
+        let (mut policy, mut random) = (policy(), StdRng::seed_from_u64(1));
+        let error = ReadError::ServerError { why: "no".into(), retry_after: None };
+        for _ in 0..20 {
+            let reaction = policy.ended(&error.clone().into(), Duration::ZERO, &mut random);
+            assert!(reaction.pause <= FIRST_LIST_PAUSE);
+        }
+    }
+
     #[test]
     fn a_stale_list_is_accepted_only_after_a_restore() {
         let mut policy = watching(5);
@@ -444,6 +496,17 @@ mod tests {
         assert_eq!(policy.accept(&version(4), now), Ok(true));
         policy.listed(version(4));
         assert_eq!(policy.step(), watch(4));
+    }
+
+    #[test]
+    fn after_a_restore_any_list_is_accepted() {
+        let mut policy = watching(292);
+        policy.restored();
+        assert_eq!(policy.step(), ReadStep::List);
+        assert!(policy.has_listed());
+        assert_eq!(policy.accept(&version(237), Duration::ZERO), Ok(false));
+        policy.listed(version(237));
+        assert_eq!(policy.step(), watch(237));
     }
 
     #[test]

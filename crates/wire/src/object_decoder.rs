@@ -24,6 +24,7 @@ pub struct ObjectDecoder {
     event_plan: Plan,
     api_version: String,
     has_status: bool,
+    metadata_only: bool,
 }
 
 pub type NamedObject = (NamespacedName, Box<ObservedObject>);
@@ -45,7 +46,19 @@ impl ObjectDecoder {
         let version = &served.version;
         let api_version = if group.is_empty() { version.to_string() } else { format!("{group}/{version}") };
         let event_plan = lens.plan().clone().with_all(ERROR_FIELDS);
-        Self { event_plan, api_version, has_status: served.has_status, lens }
+        let metadata_only = lens.reads_metadata_only(served.has_status);
+        Self { event_plan, api_version, has_status: served.has_status, metadata_only, lens }
+    }
+
+    /// Whether to request objects as `PartialObjectMetadata`, so that the content of a Secret never reaches
+    /// this process.
+    pub fn metadata_only(&self) -> bool {
+        self.metadata_only
+    }
+
+    /// Decodes one item of a list; `None` if it is malformed.
+    pub fn item(&self, json: &[u8], now: Timestamp) -> Result<Option<NamedObject>, DecodeError> {
+        Ok(envelope::item(json, self.lens.plan())?.and_then(|object| self.project(object, now)))
     }
 
     /// Decodes a list page. Malformed items are `None`.
@@ -75,8 +88,9 @@ impl ObjectDecoder {
         if object.name().is_empty() {
             return None;
         }
-        // Items of lists of built-in kinds have neither `apiVersion` nor `kind`.
-        let object = if object.kind().is_empty() {
+        // Items of lists of built-in kinds have neither `apiVersion` nor `kind`; those of metadata alone have
+        // the kind PartialObjectMetadata.
+        let object = if object.kind().is_empty() || self.metadata_only {
             object.of_kind(self.api_version.as_str(), &*self.lens.kind().kind)
         } else {
             object
@@ -103,23 +117,26 @@ pub fn error(status: &Object<'_>) -> ReadError {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::GroupKind;
+    use bellwether_engine::{GroupKind, RequestedFields};
     use bellwether_health::user::UserRules;
     use rstest::rstest;
 
     use super::*;
 
-    fn decoder(group: &str, kind: &str) -> ObjectDecoder {
-        let served = ServedResource {
+    fn things() -> ServedResource {
+        ServedResource {
             version: "v1".into(),
             versions: Box::default(),
             plural: "things".into(),
             namespaced: true,
             has_status: true,
-        };
+        }
+    }
+
+    fn decoder(group: &str, kind: &str) -> ObjectDecoder {
         ObjectDecoder::new(
             Arc::new(Lens::new(&GroupKind::new(group, kind), Arc::new(UserRules::default()))),
-            &served,
+            &things(),
         )
     }
 
@@ -174,6 +191,44 @@ mod tests {
     #[case::incomplete(r#"{"type":"ADDED","object":{"meta"#, "not JSON")]
     fn each_event_type_is_decoded(#[case] line: &str, #[case] expected: &str) {
         assert_eq!(summary(line), expected);
+    }
+
+    /// Of a Secret and a ConfigMap, nothing outside the metadata is read, unless a rule asks for it.
+    #[test]
+    fn only_the_metadata_is_requested_where_nothing_else_is_read() {
+        let asks_for = |group: &str, kind: &str, has_status, requested: RequestedFields| {
+            let kind = GroupKind::new(group, kind);
+            let lens = Lens::with(&kind, Arc::default(), Arc::new(requested));
+            ObjectDecoder::new(Arc::new(lens), &ServedResource { has_status, ..things() }).metadata_only()
+        };
+        let nothing = RequestedFields::default;
+        for kind in ["Secret", "ConfigMap", "ServiceAccount"] {
+            assert!(asks_for("", kind, false, nothing()), "{kind}");
+        }
+        assert!(!asks_for("", "Service", true, nothing()));
+        assert!(!asks_for("acme.io", "Widget", true, nothing()));
+        assert!(!asks_for("acme.io", "Widget", false, nothing()), "it may have a status all the same");
+        assert!(!asks_for("", "ConfigMap", false, RequestedFields::paths([&["data", "level"][..]])));
+        assert!(asks_for("", "ConfigMap", false, RequestedFields::paths([&["metadata", "annotations"][..]])));
+    }
+
+    #[test]
+    fn metadata_gets_the_kind_of_the_list() {
+        let decoder = ObjectDecoder::new(
+            Arc::new(Lens::new(&GroupKind::new("", "Secret"), Arc::default())),
+            &ServedResource { has_status: false, ..things() },
+        );
+        let object = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"n","resourceVersion":"7"}}"#;
+        let line = format!(r#"{{"type":"ADDED","object":{object}}}"#);
+        let is_ready = |seen: &ObservedObject| seen.facts.verdict.state == bellwether_model::State::Ready;
+        let Ok(WatchEvent::Applied(_, seen)) = decoder.event(line.as_bytes(), Timestamp::UNIX_EPOCH) else {
+            panic!("it is an object")
+        };
+        assert!(is_ready(&seen), "{seen:?}");
+        let Ok(Some((_, seen))) = decoder.item(object.as_bytes(), Timestamp::UNIX_EPOCH) else {
+            panic!("it is an object")
+        };
+        assert!(is_ready(&seen), "{seen:?}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::{
     backoff::BackoffLimits,
     list_watch_policy::{ListWatchEnd, ListWatchPolicy, ReadState, ReadStep, RetryDecision},
     object_decoder::{ObjectDecoder, WatchEvent},
+    page_reader::{DecodedPage, PageReader},
     read_error::ReadError,
 };
 
@@ -23,13 +24,14 @@ pub enum Action {
     Discover,
     /// Run discovery again, then call [`Reflector::discovered`].
     Rediscover,
-    /// Request a list page, then call [`Reflector::page`].
+    /// Request a list page, as [`Reflector::metadata_only`] says. Give the response to
+    /// [`Reflector::page_reader`], and the result to [`Reflector::page`].
     List {
         path: String,
         /// The continue token; `None` for the first page.
         continue_token: Option<String>,
     },
-    /// Watch: call [`Reflector::opened`], [`Reflector::line`] for each line, and [`Reflector::ended`]. Call
+    /// Watch, as [`Reflector::metadata_only`] says: call [`Reflector::opened`], [`Reflector::line`] for each line, and [`Reflector::ended`]. Call
     /// [`Reflector::discovered`] when the served kinds change meanwhile.
     Watch { path: String, resource_version: ResourceVersion },
     /// Wait, then call [`Reflector::slept`].
@@ -66,7 +68,7 @@ pub struct Reflector {
     policy: ListWatchPolicy,
     reported: Reported,
     /// The version that is read, and its decoder.
-    reading: Option<(ServedResource, ObjectDecoder)>,
+    reading: Option<(ServedResource, Arc<ObjectDecoder>)>,
     stage: Stage,
     events: VecDeque<FeedEvent>,
     random: SmallRng,
@@ -142,11 +144,24 @@ impl Reflector {
         self.policy.has_listed()
     }
 
+    pub fn lens(&self) -> &Lens {
+        &self.lens
+    }
+
     /// Relists with another lens.
     pub fn set_lens(&mut self, lens: Arc<Lens>) {
         self.lens = lens;
         self.policy.reset();
         self.stage = Stage::Discovering;
+    }
+
+    /// The cluster was restored from a backup: its resourceVersions went back. Relists.
+    pub fn restored(&mut self) {
+        self.policy.restored();
+        self.events.push_back(FeedEvent::Restored);
+        if matches!(self.stage, Stage::Listing(..) | Stage::Sleeping { .. }) {
+            self.stage = Stage::Discovering;
+        }
     }
 
     pub fn next(&self) -> Action {
@@ -211,7 +226,8 @@ impl Reflector {
                     }
                 }
                 self.report_served(served);
-                self.reading = Some((served.clone(), ObjectDecoder::new(Arc::clone(&self.lens), served)));
+                let decoder = ObjectDecoder::new(Arc::clone(&self.lens), served);
+                self.reading = Some((served.clone(), Arc::new(decoder)));
                 self.stage = Stage::Reading;
             }
             Discovered::Unavailable if self.reported != Reported::Unreadable => {
@@ -240,7 +256,19 @@ impl Reflector {
         }
     }
 
-    pub fn page(&mut self, response: Result<&[u8], ReadError>, now: Now) -> Received {
+    /// Whether to list and watch with objects as `PartialObjectMetadata`.
+    pub fn metadata_only(&self) -> bool {
+        self.reading.as_ref().is_some_and(|(_, decoder)| decoder.metadata_only())
+    }
+
+    /// Reads the page of [`Action::List`]; `None` if a list is not the next action.
+    pub fn page_reader(&self, now: Now) -> Option<PageReader> {
+        let (_, decoder) = self.reading.as_ref()?;
+        Some(PageReader::new(Arc::clone(decoder), now.time))
+    }
+
+    /// Takes in the page of [`Action::List`], or the error of the request.
+    pub fn page(&mut self, response: Result<DecodedPage, ReadError>, now: Now) -> Received {
         match response.and_then(|page| self.read_page(page, now)) {
             Ok(received) => received,
             Err(error) => {
@@ -250,10 +278,18 @@ impl Reflector {
         }
     }
 
-    fn read_page(&mut self, page: &[u8], now: Now) -> Result<Received, ReadError> {
-        let Some((served, decoder)) = &self.reading else { return Ok(Received::default()) };
-        let page = decoder.page(page, now.time);
-        let page = page.map_err(|error| ReadError::rejected(format!("cannot decode the list: {error}")))?;
+    /// Takes in a whole page at once.
+    pub fn whole_page(&mut self, response: Result<&[u8], ReadError>, now: Now) -> Received {
+        let Some(mut reader) = self.page_reader(now) else { return Received::default() };
+        let page = response.and_then(|bytes| {
+            reader.push(bytes)?;
+            reader.finish()
+        });
+        self.page(page, now)
+    }
+
+    fn read_page(&mut self, page: DecodedPage, now: Now) -> Result<Received, ReadError> {
+        let Some((served, _)) = &self.reading else { return Ok(Received::default()) };
         let version = if let Stage::Listing(version, _) = &self.stage {
             version.clone()
         } else {
@@ -367,7 +403,9 @@ impl Reflector {
             }
             Some(ReadState::Readable) | None => return,
         }
-        self.events.extend(error.unreadable(&resource).map(FeedEvent::Unreadable));
+        let unreadable = error.unreadable(&resource);
+        let unreadable = unreadable.unwrap_or_else(|| Unreadable::Failing { why: error.to_string().into() });
+        self.events.push_back(FeedEvent::Unreadable(unreadable));
         self.reported = Reported::Unreadable;
     }
 
@@ -457,7 +495,7 @@ mod tests {
     fn watching() -> Reflector {
         let mut reflector = reflector();
         reflector.discovered(&Discovered::Served(served("v1")), now());
-        reflector.page(Ok(br#"{"metadata":{"resourceVersion":"5"},"items":[]}"#), now());
+        reflector.whole_page(Ok(br#"{"metadata":{"resourceVersion":"5"},"items":[]}"#), now());
         assert_eq!(events(&mut reflector), "served, listing, listed");
         assert_eq!(reflector.next(), watch("5"));
         reflector
@@ -474,10 +512,10 @@ mod tests {
             r#"{{"metadata":{{"resourceVersion":"5","continue":"more"}},"items":[{}]}}"#,
             widget("a", 3)
         );
-        reflector.page(Ok(first.as_bytes()), now());
+        reflector.whole_page(Ok(first.as_bytes()), now());
         assert_eq!(reflector.next(), list(Some("more")));
         let second = format!(r#"{{"metadata":{{"resourceVersion":"5"}},"items":[7,{}]}}"#, widget("b", 4));
-        let received = reflector.page(Ok(second.as_bytes()), now());
+        let received = reflector.whole_page(Ok(second.as_bytes()), now());
         assert_eq!(received, Received { decoded: 1, malformed: 1, ..Received::default() });
         assert_eq!(events(&mut reflector), "served, listing, shop/a, shop/b, listed");
         assert_eq!(reflector.next(), watch("5"));
@@ -491,8 +529,8 @@ mod tests {
             r#"{{"metadata":{{"resourceVersion":"5","continue":"more"}},"items":[{}]}}"#,
             widget("a", 3)
         );
-        reflector.page(Ok(first.as_bytes()), now());
-        reflector.page(Err(ReadError::Expired), now());
+        reflector.whole_page(Ok(first.as_bytes()), now());
+        reflector.whole_page(Err(ReadError::Expired), now());
         assert!(matches!(reflector.next(), Action::Sleep(_)));
         reflector.slept();
         assert_eq!(reflector.next(), list(None));
@@ -541,7 +579,7 @@ mod tests {
         reflector.discovered(&Discovered::Served(served("v1")), now());
         for _ in 0..40 {
             assert_eq!(reflector.next(), list(None));
-            reflector.page(Err(ReadError::NotFound { why: "no".into() }), now());
+            reflector.whole_page(Err(ReadError::NotFound { why: "no".into() }), now());
             reflector.discovered(&Discovered::Served(served("v1")), now());
             let Action::Sleep(pause) = reflector.next() else { panic!("it backs off") };
             longest = longest.max(pause);
@@ -562,6 +600,17 @@ mod tests {
             reflector.next(),
             Action::List { path: "/apis/acme.io/v2/widgets".to_owned(), continue_token: None }
         );
+    }
+
+    /// A watch from a version in the future of the API server would be silent.
+    #[test]
+    fn a_restored_cluster_is_relisted() {
+        let mut reflector = watching();
+        reflector.restored();
+        assert_eq!(reflector.next(), list(None));
+        reflector.whole_page(Ok(br#"{"metadata":{"resourceVersion":"3"},"items":[]}"#), now());
+        assert_eq!(events(&mut reflector), "restored, listing, listed");
+        assert_eq!(reflector.next(), watch("3"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `cargo xtask bench application`: latency and cost of Applications, in the engine alone and in a cluster.
 
-use std::{collections::HashMap, fmt::Write as _, process::Command as Process};
+use std::{collections::HashMap, fmt::Write as _, path::Path, process::Command as Process};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -39,6 +39,7 @@ impl Application {
             let times: Vec<EngineTimes> = each_population("engine-times")?;
             let memory: Vec<EngineMemory> = each_population("engine-memory")?;
             print(&format!("\n{}", engine(&times, &memory)?));
+            print(&format!("\n{}", chains(&chain_times(&own)?)?));
         }
         if self.cluster || neither {
             step(&mut cargo(&["build", "--release", "--package", "bellwether"]))?;
@@ -87,6 +88,20 @@ struct EngineTimes {
     one_ns: u64,
     batch_ns: u64,
     words_ns: u64,
+}
+
+/// The lengths of chains of dependencies.
+const CHAINS: [u32; 3] = [10, 2_000, 20_000];
+
+#[derive(Debug, Deserialize)]
+struct ChainTimes {
+    length: u64,
+    load_ns: u64,
+    change_ns: u64,
+    close_ns: u64,
+    render_ns: u64,
+    open_ns: u64,
+    circle_bytes: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -222,6 +237,39 @@ fn engine(times: &[EngineTimes], memory: &[EngineMemory]) -> Result<String> {
         memory.iter().filter(|memory| memory.each() <= MEMORY).count(),
         memory.len()
     )?;
+    Ok(text)
+}
+
+fn chain_times(programs: &Path) -> Result<Vec<ChainTimes>> {
+    let mut all = Vec::new();
+    for length in CHAINS {
+        log(&format!("chain-times: {length} Applications"));
+        let mut program = Process::new(programs.join("chain-times"));
+        all.extend(lines_of::<ChainTimes>(program.arg(length.to_string()))?);
+    }
+    Ok(all)
+}
+
+fn chains(times: &[ChainTimes]) -> Result<String> {
+    let mut text = "an unrelated Application beside a chain of dependencies\n".to_owned();
+    for (heading, width) in [
+        ("length", 9),
+        ("load, s", 9),
+        ("a change, µs", 14),
+        ("close the circle, ms", 22),
+        ("its statuses, ms", 18),
+        ("its memory, MiB", 17),
+        ("open it, ms", 13),
+    ] {
+        write!(text, "{heading:>width$}")?;
+    }
+    for times in times {
+        let ChainTimes { length, load_ns, change_ns, close_ns, render_ns, open_ns, circle_bytes } = times;
+        write!(text, "\n{length:>9}{:>9.3}{:>14.2}", micros(*load_ns) / 1e6, micros(*change_ns))?;
+        write!(text, "{:>22.2}{:>18.1}", micros(*close_ns) / 1e3, micros(*render_ns) / 1e3)?;
+        let memory = float(*circle_bytes) / f64::from(1 << 20);
+        write!(text, "{memory:>17.1}{:>13.2}", micros(*open_ns) / 1e3)?;
+    }
     Ok(text)
 }
 

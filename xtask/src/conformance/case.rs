@@ -147,7 +147,11 @@ pub(super) fn flux(case: &Case, object: &Object<'_>) -> Outcome {
     let rule = UserRule {
         name: "flux".to_owned(),
         created: None,
-        kind: RuleTarget { group: String::new(), version: None, kind: None },
+        kind: RuleTarget {
+            group: object.group().to_owned(),
+            version: None,
+            kind: Some(object.kind().to_owned()),
+        },
         form: Form::Flux { current: current.unwrap_or_default(), in_progress, failed },
     };
     let (got, verdict) = match rule.compile() {

@@ -3,6 +3,7 @@
 //!
 //! The cases are not part of this repository. Every row has a threshold.
 
+mod blind;
 mod case;
 mod cel;
 mod deviations;
@@ -36,6 +37,9 @@ pub(crate) struct Conformance {
     /// Print the cases of one row that differ, instead of the table
     #[arg(long, value_name = "ROW")]
     list: Option<Row>,
+    /// Print how the generic rules do on each API group, also without the words that only that group uses
+    #[arg(long, conflicts_with = "list")]
+    blind: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -96,7 +100,7 @@ impl Row {
                 Threshold { agree: 100, false_green: 0 }
             }
             Self::Native => Threshold { agree: 98, false_green: 0 },
-            Self::Generic => Threshold { agree: 76, false_green: 7 },
+            Self::Generic => Threshold { agree: 84, false_green: 2 },
         }
     }
 
@@ -124,6 +128,9 @@ struct Score {
 
 impl Conformance {
     pub(crate) fn run(self) -> Result<()> {
+        if self.blind {
+            return find_cases(self.cases).map_or(Ok(()), |cases| blind::table(&cases, print));
+        }
         match (self.suite, self.list) {
             (Some(Suite::Cel(cel)), _) => cel.run(),
             (None, Some(row)) => find_cases(self.cases).map_or(Ok(()), |cases| list(&cases, row)),
@@ -335,9 +342,9 @@ mod tests {
             (Row::Native, 674, 661, 0, 8, true),
             (Row::Native, 674, 660, 0, 8, false),
             (Row::Native, 674, 674, 1, 0, false),
-            (Row::Generic, 674, 513, 7, 0, true),
-            (Row::Generic, 674, 512, 7, 0, false),
-            (Row::Generic, 674, 513, 8, 0, false),
+            (Row::Generic, 674, 567, 2, 0, true),
+            (Row::Generic, 674, 566, 2, 0, false),
+            (Row::Generic, 674, 567, 3, 0, false),
             (Row::Generic, 0, 0, 0, 0, true),
         ] {
             let score = Score { row, cases, agree, false_green, listed };

@@ -45,20 +45,25 @@ const APPLICATION: Story = Story {
     status: Some(
         r#"{"status": {
             "observedGeneration": 3,
+            "state": "InProgress",
+            "reason": "ImagePullBackOff",
             "ready": "True",
             "componentsReady": "4/5",
             "progress": 86,
             "installed": ["mysql", "wordpress-mysql", "wordpress-webserver-svc"],
             "missing": ["wordpress-webserver"],
             "conditions": [{
-                "type": "Ready", "status": "False", "reason": "ComponentsNotReady", "observedGeneration": 3,
+                "type": "Ready", "status": "False", "reason": "ComponentsInProgress", "observedGeneration": 3,
                 "message": "StatefulSet/wordpress-mysql: 2 of 3 replicas ready", "lastTransitionTime": "2026-11-14T10:00:00Z"
             }],
             "objects": [{
                 "link": "/apis/apps/v1/namespaces/default/statefulsets/wordpress-mysql",
                 "name": "wordpress-mysql", "group": "apps", "kind": "StatefulSet", "status": "InProgress",
                 "progress": 66, "reason": "LessReady", "message": "2 of 3 replicas ready",
-                "since": "2026-11-14T10:00:00Z", "rule": "builtin/StatefulSet"
+                "since": "2026-11-14T10:00:00Z", "rule": "builtin/StatefulSet",
+                "cause": {
+                    "kind": "Pod", "name": "wordpress-mysql-2", "reason": "ImagePullBackOff", "message": "not found"
+                }
             }],
             "objectCounts": {
                 "total": 5, "ready": 4, "inProgress": 1, "failed": 0, "suspended": 0, "terminating": 0,
@@ -68,12 +73,12 @@ const APPLICATION: Story = Story {
         }}"#,
     ),
     rejected_status: Some((
-        r#"{"status": {"ready": "Maybe"}}"#,
-        r#"status.ready: Unsupported value: "Maybe""#,
+        r#"{"status": {"state": "Suspended"}}"#,
+        r#"status.state: Unsupported value: "Suspended""#,
     )),
     read: round_trip::<api::Application>,
-    table: ["NAME TYPE VERSION READY STATUS PROGRESS AGE", "story wordpress 1.0 4/5 ComponentsNotReady 86"],
-    wide: None,
+    table: ["NAME STATE READY PROGRESS REASON AGE", "story InProgress 4/5 86 ImagePullBackOff"],
+    wide: Some("wordpress   1.0       StatefulSet/wordpress-mysql: 2 of 3 replicas ready"),
     described: "StatefulSet/wordpress-mysql: 2 of 3 replicas ready",
     explained: ("application.spec.ownership", "it owns members with the annotation"),
     change: (r#"{"spec": {"ownership": "Observe"}}"#, "{.spec.ownership}", "Observe"),
@@ -90,6 +95,7 @@ const ROLLUP: Story = Story {
         r#"{"status": {
             "observedGeneration": 1,
             "health": "Error",
+            "state": "InProgress",
             "meaning": "The component has failed; its operator is repairing it",
             "componentCount": 1,
             "components": [{
@@ -112,7 +118,10 @@ const ROLLUP: Story = Story {
         r#"status.health: Unsupported value: "Green""#,
     )),
     read: round_trip::<api::Rollup>,
-    table: ["NAME HEALTH AVAILABLE PROGRESSING DEGRADED AGE", "story Error False True Unknown"],
+    table: [
+        "NAME HEALTH STATE AVAILABLE PROGRESSING DEGRADED AGE",
+        "story Error InProgress False True Unknown",
+    ],
     wide: Some("The component has failed; its operator is repairing it"),
     described: "HealInProgress",
     explained: ("rollup.spec.progressing", "False if a component is stuck"),

@@ -250,3 +250,31 @@ async fn a_null_expression_does_not_break_decoding_of_a_list() -> Result<()> {
     assert!(collectors.list(&ListParams::default()).await?.items.iter().any(|one| one.spec == stored.spec));
     Ok(())
 }
+
+/// What the schema allows is within the cost budget of the rules.
+#[tokio::test]
+async fn the_largest_application_is_accepted() -> Result<()> {
+    let cluster = crate::cluster().await?;
+    let namespace = cluster.namespace("largest").await?;
+    let apps: Api<api::Application> = Api::namespaced(cluster.admin().client().await?, &namespace);
+    let long = |length: usize, number: usize| format!("{}{number:03}", "a".repeat(length - 3));
+    let components = |names: usize| {
+        let component = |number| {
+            let (kind, name) = (format!("K{}", "a".repeat(62)), long(253, number % names));
+            (long(253, number), json!({"group": "a".repeat(253), "kind": kind, "name": name}))
+        };
+        Value::Object((0..100).map(component).collect())
+    };
+    let app = |name: &str, names: usize| {
+        let spec = json!({"selector": {"matchLabels": {"app": "web"}}, "components": components(names)});
+        serde_json::from_value::<api::Application>(json!({
+            "apiVersion": "bellwether.dev/v1alpha1", "kind": "Application", "metadata": {"name": name}, "spec": spec,
+        }))
+    };
+    apps.create(&PostParams::default(), &app("largest", 100)?).await?;
+    let Err(kube::Error::Api(status)) = apps.create(&PostParams::default(), &app("twice", 99)?).await else {
+        bail!("a duplicate component is accepted");
+    };
+    ensure!(status.message.contains("duplicate component: "), "{status:?}");
+    Ok(())
+}

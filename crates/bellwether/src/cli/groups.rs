@@ -27,13 +27,18 @@ pub struct LocationArgs {
     /// Read objects from this file or directory instead of a cluster; can be repeated
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub from: Vec<PathBuf>,
+
+    /// Use built-in rules only, without the HealthRules of the cluster
+    #[arg(long, conflicts_with = "from")]
+    pub without_health_rules: bool,
 }
 
 impl LocationArgs {
     pub(crate) fn location(&self) -> Location {
-        let Self { kubeconfig, context, namespace, from } = self.clone();
+        let Self { kubeconfig, context, namespace, from, without_health_rules } = self.clone();
         if from.is_empty() {
-            Location::Cluster { login: ClientOptions { kubeconfig, context }, namespace }
+            let login = ClientOptions { kubeconfig, context };
+            Location::Cluster { login, namespace, without_health_rules }
         } else {
             Location::Files { paths: from, namespace }
         }
@@ -330,7 +335,7 @@ pub struct Demo {
     pub once: bool,
 }
 
-fn duration(text: &str) -> Result<SignedDuration, String> {
+pub(super) fn duration(text: &str) -> Result<SignedDuration, String> {
     let error = || "use a duration such as 90s, 5m or 1h30m".to_owned();
     let duration: SignedDuration = text.parse().map_err(|_| error())?;
     if duration.is_negative() { Err(error()) } else { Ok(duration) }

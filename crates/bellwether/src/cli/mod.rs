@@ -15,7 +15,7 @@ use bellwether_health::{Context, user::UserRules};
 use bellwether_inspect::shell::program;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 /// Show one status for many Kubernetes objects.
 ///
@@ -145,13 +145,14 @@ const CONTROLLER_HELP: &str = "Examples:
 
   # Run for one namespace of another cluster, without a Lease
   bellwether controller --context staging --watch-namespace shop \\
-    --leader-elect=false
+    --leader-elect=false --without-health-rules
 
 Every flag can also be set as an environment variable, e.g. BELLWETHER_WATCH_NAMESPACE. Serves /healthz, /readyz and \
 /metrics, and the health of an Application or Rollup on /readyz/applications/NAMESPACE/NAME and /readyz/rollups/NAME. \
 Ends on SIGINT and SIGTERM.";
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub struct Controller {
     /// Path to the kubeconfig file; defaults to the service account in a Pod, else as kubectl
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, env = "BELLWETHER_KUBECONFIG", hide_env = true)]
@@ -165,7 +166,7 @@ pub struct Controller {
     #[arg(long, value_name = "NAME", env = "BELLWETHER_NAMESPACE", hide_env = true)]
     pub namespace: Option<String>,
 
-    /// Watch only this namespace; needs permissions only in this namespace and for its Lease; ignores Rollups
+    /// Watch only this namespace; needs permissions only in this namespace and for its Lease, and to read HealthRules; ignores Rollups
     #[arg(long, value_name = "NAME", env = "BELLWETHER_WATCH_NAMESPACE", hide_env = true)]
     pub watch_namespace: Option<String>,
 
@@ -178,6 +179,16 @@ pub struct Controller {
         hide_env = true
     )]
     pub listen: String,
+
+    /// How many Applications and Rollups have metrics of their own; further ones are only counted
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 10_000,
+        env = "BELLWETHER_METRICS_GROUPS",
+        hide_env = true
+    )]
+    pub metrics_groups: usize,
 
     /// Elect a leader, so that several controllers can run
     #[arg(
@@ -204,6 +215,43 @@ pub struct Controller {
         hide_env = true
     )]
     pub app_k8s_io: bool,
+
+    /// Use built-in rules only; without it, all verdicts are Unknown if HealthRules cannot be read
+    #[arg(
+        long,
+        value_name = "true|false",
+        default_value_t = false,
+        num_args = 0..=1,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        env = "BELLWETHER_WITHOUT_HEALTH_RULES",
+        hide_env = true
+    )]
+    pub without_health_rules: bool,
+
+    /// Read the Pods of workloads and the endpoints of Services, to report failures that the members do not
+    #[arg(
+        long,
+        value_name = "true|false",
+        default_value_t = true,
+        num_args = 0..=1,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        env = "BELLWETHER_LOOK_BELOW",
+        hide_env = true
+    )]
+    pub look_below: bool,
+
+    /// How long a Pod must have failed until its workload is Failed
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "60s",
+        value_parser = groups::duration,
+        env = "BELLWETHER_FAILED_AFTER",
+        hide_env = true
+    )]
+    pub failed_after: SignedDuration,
 
     /// The reports about Rollups.
     #[command(flatten)]

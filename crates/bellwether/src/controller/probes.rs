@@ -2,7 +2,9 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use bellwether_engine::{GroupKind, GroupRef, GroupStatus, NamespacedName, OwnKind, Unreadable};
+use bellwether_engine::{
+    GroupKind, GroupRef, GroupSamples, GroupStatus, NamespacedName, OwnKind, Unreadable,
+};
 use bellwether_kube_io::{
     controller_loop::ControllerLoop, leader_election::Leadership, metrics::Metrics,
     status_queries::StatusHandle,
@@ -26,6 +28,8 @@ pub(super) struct Probes {
     /// `--watch-namespace`.
     watch_namespace: Option<String>,
     speaks_for: Option<GroupRef>,
+    /// `--metrics-groups`.
+    max_groups: usize,
 }
 
 impl Probes {
@@ -39,6 +43,7 @@ impl Probes {
             leadership,
             handle: controller_loop.handle(),
             watch_namespace: command.watch_namespace.clone(),
+            max_groups: command.metrics_groups,
             speaks_for: command
                 .rollups
                 .readiness_rollup
@@ -72,8 +77,16 @@ impl Process for Probes {
         })
     }
 
-    fn metrics(&self) -> String {
-        self.metrics.text().unwrap_or_default()
+    fn metrics(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
+        Box::pin(async {
+            // A standby has no series of groups, so that no alert fires twice.
+            let groups = if self.metrics.is_leader() {
+                self.handle.group_samples(self.max_groups).await.unwrap_or_default()
+            } else {
+                GroupSamples::default()
+            };
+            self.metrics.text(&groups).unwrap_or_default()
+        })
     }
 }
 

@@ -19,6 +19,7 @@ use bellwether_terminal::{Screen, printable, sign, style};
 use serde::Serialize;
 
 use crate::{
+    assess::NO_OBJECTS,
     cli::Lint,
     output::{BAD_INPUT, Outcome},
     rules::{self, Finding, or_unnamed, place, printed},
@@ -48,21 +49,31 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
     };
     let (mut checked, mut errors, mut others) = (Vec::new(), Vec::new(), 0);
     let check = |object: &Object<'_>, location: &ObjectLocation<'_>| {
-        (object.group() == GROUP).then(|| LintedObject::of(object, location))
+        if object.group() == GROUP {
+            return Ok(Some(LintedObject::of(object, location)));
+        }
+        // One of ours may have disappeared in it.
+        location.duplicate_key().map_or(Ok(None), Err)
     };
-    for entry in bellwether_input::read_with_locations(&inputs, &Plan::whole(), &check) {
-        match entry {
+    for entry in bellwether_input::read_with_duplicate_keys(&inputs, &Plan::whole(), &check) {
+        match entry.flatten() {
             Ok(Some(object)) => checked.push(object),
             Ok(None) => others += 1,
             Err(problem) => errors.push(problem.to_string()),
         }
     }
     let notes = together::check(&mut checked);
-    if checked.is_empty() && errors.is_empty() {
+    if checked.is_empty() && errors.is_empty() && others > 0 {
         let inputs: Vec<_> = inputs.iter().map(|input| input.display().to_string()).collect();
         errors.push(format!("no objects of {GROUP} in {}", inputs.join(", ")));
     }
-    let text = printed(&checked, command.output, || page(&checked, others, screen))?;
+    let text = printed(&checked, command.output, || {
+        if checked.is_empty() && errors.is_empty() {
+            NO_OBJECTS.to_owned()
+        } else {
+            page(&checked, others, screen)
+        }
+    })?;
     let is_invalid = checked.iter().any(|object| !object.valid);
     let code = if errors.is_empty() { u8::from(is_invalid) } else { BAD_INPUT };
     Ok(Outcome { text, errors, notes, code, ..Outcome::default() })

@@ -111,8 +111,7 @@ impl Loaded {
         let directory = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let mut above = directory.ancestors().skip(1).filter_map(|path| path.file_name()?.to_str());
         let (kind, group) = (above.next().unwrap_or_default(), above.next().unwrap_or_default());
-        let is_kind = kind == ANYTHING || kind.starts_with(|c: char| c.is_ascii_uppercase());
-        if file.file_name().is_none_or(|name| name != SCRIPT) || !is_kind {
+        if file.file_name().is_none_or(|name| name != SCRIPT) || !is_kind(group, kind) {
             let text = format!("{}: not a health script: move it to GROUP/KIND/{SCRIPT}", file.display());
             return self.problems.push(text);
         }
@@ -127,6 +126,17 @@ impl Loaded {
         let rule = rule.map_err(|errors| errors.into_iter().map(Finding::in_script).collect());
         self.rules.push(Found { file: file.to_owned(), line: None, name, rule });
     }
+}
+
+/// Whether directories may name a kind. The kinds of Kubernetes are in CamelCase; any other has a group with a
+/// dot, and its name may be in lower case, such as `acid.zalan.do/postgresql`.
+fn is_kind(group: &str, kind: &str) -> bool {
+    let mut letters = kind.chars();
+    let first = letters.next();
+    let is_name = first.is_some_and(|first| first.is_ascii_alphabetic())
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+    let is_custom = first.is_some_and(|first| first.is_ascii_uppercase()) || group.contains('.');
+    kind == ANYTHING || (is_name && is_custom)
 }
 
 /// Whether a file may have rules: not a test suite, and not in testdata.

@@ -36,20 +36,23 @@ pub(crate) fn findings(object: &Object<'_>) -> Vec<Finding> {
 /// The user rules of a command, from `--rules`.
 pub(crate) struct Chosen {
     pub(crate) rules: UserRules,
-    errors: Vec<String>,
 }
 
 impl Chosen {
-    /// Loads the rules in these files and directories.
-    pub(crate) fn by(inputs: &[PathBuf]) -> Self {
+    /// Loads the rules in these files and directories. If one cannot be read or compiled, the outcome has all
+    /// errors: the verdict of another rule would be wrong where that one decides.
+    pub(crate) fn by(inputs: &[PathBuf]) -> Result<Self, Outcome> {
         let loaded = Loaded::from(inputs);
         let mut errors = loaded.errors();
-        let rules = loaded.in_force();
         if !inputs.is_empty() && loaded.rules.is_empty() && errors.is_empty() {
             let inputs: Vec<_> = inputs.iter().map(|input| input.display().to_string()).collect();
             errors.push(format!("no rules in {}", inputs.join(", ")));
         }
-        Self { rules, errors }
+        if errors.is_empty() {
+            Ok(Self { rules: loaded.in_force() })
+        } else {
+            Err(Outcome { errors, code: BAD_INPUT, ..Outcome::default() })
+        }
     }
 
     /// The fields of objects that the rules read.
@@ -57,15 +60,6 @@ impl Chosen {
         let mut plan = Plan::everything();
         self.rules.add_all_fields(&mut plan);
         plan
-    }
-
-    /// The outcome, with the errors in the rules first.
-    pub(crate) fn spoken_of(self, mut outcome: Outcome) -> Outcome {
-        if !self.errors.is_empty() {
-            outcome.code = BAD_INPUT;
-            outcome.errors.splice(..0, self.errors);
-        }
-        outcome
     }
 }
 

@@ -3,17 +3,14 @@
 //! A suite is a YAML file whose name ends in `_test.yaml`, with a list of `tests`. Suites for Argo CD have
 //! `inputPath` and `healthStatus`; suites for Bellwether have `input` or `object`, and `expect`.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
+use bellwether_input::ObjectLocation;
 use bellwether_model::{Object, Plan, State};
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
-use serde_saphyr::{MessageFormatter as _, UserMessageFormatter};
 
-use crate::{output::cannot_read, schema::not_one_of};
+use crate::schema::not_one_of;
 
 pub(super) struct Suite {
     pub(super) file: PathBuf,
@@ -39,13 +36,7 @@ impl Suite {
     /// Reads a suite. `None` if the file has tests of Argo CD actions.
     pub(super) fn read(file: &Path) -> Result<Option<Self>, String> {
         let invalid = |what: String| format!("{}: {what}", file.display());
-        let text = fs::read_to_string(file).map_err(|error| cannot_read(file, &error))?;
-        let suite: Json = serde_saphyr::from_str(&text).map_err(|error| {
-            let error = error.without_snippet();
-            let line = error.location().map(|place| format!(":{}", place.line())).unwrap_or_default();
-            let why = UserMessageFormatter.format_message(error);
-            format!("{}{line}: invalid YAML: {why}", file.display())
-        })?;
+        let suite = bellwether_input::read_value(file).map_err(|error| error.to_string())?;
         let fields =
             suite.as_object().ok_or_else(|| invalid("must be a map with a list of tests".to_owned()))?;
         let Some(tests) = field(fields, "tests") else {
@@ -55,6 +46,9 @@ impl Suite {
             return if is_of_actions { Ok(None) } else { Err(invalid("tests: required".to_owned())) };
         };
         let tests = tests.as_array().ok_or_else(|| invalid("tests: must be a list".to_owned()))?;
+        if has_actions(file, tests) {
+            return Ok(None);
+        }
         if tests.is_empty() {
             return Err(invalid("tests: must have at least 1 entry, has 0".to_owned()));
         }
@@ -64,6 +58,14 @@ impl Suite {
         });
         Ok(Some(Self { file: file.to_owned(), cases: cases.collect::<Result<_, _>>()? }))
     }
+}
+
+/// Whether the file has tests of Argo CD actions: its name says so, and no case has an object.
+fn has_actions(file: &Path, tests: &[Json]) -> bool {
+    let has = |case: &Json, name| case.as_object().is_some_and(|fields| field(fields, name).is_some());
+    let has_object = |case: &Json| ["input", "inputPath", "object"].iter().any(|name| has(case, name));
+    let is_name = file.file_stem().is_some_and(|name| name == "actions_test" || name == "action_test");
+    is_name && !tests.iter().any(has_object)
 }
 
 impl Case {
@@ -146,7 +148,9 @@ fn ours(expected: &Json) -> Result<Expected, String> {
 
 /// The first object in a file; as in Argo CD, all others are ignored.
 fn first_object(file: &Path) -> Result<Object<'static>, String> {
-    let entries = bellwether_input::read(&[file.to_owned()], &Plan::whole(), &|object| object.to_static());
+    let read = |object: &Object<'_>, _: &ObjectLocation<'_>| object.to_static();
+    // Argo CD accepts duplicate keys, and has some.
+    let entries = bellwether_input::read_with_duplicate_keys(&[file.to_owned()], &Plan::whole(), &read);
     entries
         .into_iter()
         .next()

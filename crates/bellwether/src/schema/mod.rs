@@ -3,6 +3,7 @@
 //! The tests use the same table of objects as the tests of the CRDs on a real API server.
 
 mod cel;
+mod metadata;
 mod prepare;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps as Schema, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use regex::Regex;
+
+use self::metadata::METADATA;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldError {
@@ -56,6 +59,9 @@ impl KindSchema {
         let object = prepare::without_nulls(object, if self.drops_status { Some("status") } else { None });
         let object = prepare::with_defaults(&self.schema, object);
         check.fields(&self.schema, &object, "", &["apiVersion", "kind", "metadata"]);
+        if let Some(metadata) = object.get("metadata") {
+            check.value(&METADATA, metadata, "metadata");
+        }
         if check.errors.is_empty() {
             check.rules(&self.schema, &object, "");
         }

@@ -111,9 +111,10 @@ fn has_type(group: &Group, type_: Option<&str>) -> bool {
 
 /// The exit code is 0 only if there are groups, all are Ready, and all could be read.
 pub(crate) fn with_notes(text: String, notes: Notes, groups: &[Group]) -> Outcome {
-    let Notes { problems, mut notes, forbidden, .. } = notes;
+    let Notes { problems, mut notes, forbidden, below, .. } = notes;
     notes.extend(forbidden);
     let is_bad = groups.is_empty() || groups.iter().any(|group| group.state != State::Ready);
+    notes.extend(below.into_iter().filter(|_| is_bad));
     let code = if problems.is_empty() { u8::from(is_bad) } else { BAD_INPUT };
     Outcome { text, errors: problems, notes, code, ..Outcome::default() }
 }

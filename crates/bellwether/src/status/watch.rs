@@ -113,6 +113,8 @@ impl StatusWatch<'_> {
             }
             (None, _) => {
                 notes.extend(self.notes.forbidden.iter().cloned());
+                let is_bad = groups.iter().any(|group| group.state != State::Ready);
+                notes.extend(self.notes.below.iter().filter(|_| is_bad).cloned());
                 let type_ = self.command.type_.as_deref();
                 List { groups, wide, all, now, flags, type_, place: &self.place }.print(screen)
             }

@@ -110,6 +110,42 @@ fn an_empty_list_is_not_an_error() {
     assert_eq!((run.stdout.as_str(), run.stderr.as_str(), run.code), ("No objects found.\n", "", Some(0)));
 }
 
+/// Two objects without `---` in between: neither may disappear in the other.
+#[test]
+fn duplicate_keys_are_errors() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nstatus: {phase: Failed}\n";
+    let application = "apiVersion: bellwether.dev/v1alpha1\nkind: Application\nmetadata: {name: shop, namespace: shop}\n\
+                       spec: {selector: {}, componentKinds: [{kind: Service}]}\n";
+    let text = format!("{pod}{READY}---\n{READY}---\n{application}");
+    let error =
+        "error: stdin:5: invalid YAML: duplicate key \"apiVersion\"; separate objects with a line of ---\n";
+    for (arguments, shown) in [
+        (&["assess", "-", "-o", "name"] as &[&str], "service/web\napplication.bellwether.dev/shop\n"),
+        (&["explain", "-"], "Service shop/web: Ready"),
+        (&["status", "-n", "shop", "--from", "-"], "shop  "),
+        (&["tree", "shop", "-n", "shop", "--from", "-"], "Application shop/shop"),
+        (&["explain", "service/web", "-n", "shop", "--from", "-"], "Service shop/web: Ready"),
+    ] {
+        let run = run_with_input(arguments, &text);
+        assert!(run.stdout.contains(shown), "{arguments:?}: {run}");
+        assert!(run.stderr.contains(error), "{arguments:?}: {run}");
+        assert_eq!(run.code, Some(2), "{arguments:?}: {run}");
+    }
+}
+
+/// A failed command in front of the pipe must not look healthy to any command.
+#[rstest]
+#[case::explain(&["explain", "-"], 2)]
+#[case::status(&["status", "--from", "-"], 2)]
+#[case::tree(&["tree", "web", "--from", "-"], 2)]
+#[case::whose(&["whose", "pod/a", "--from", "-"], 2)]
+#[case::wait(&["wait", "web", "--from", "-"], 3)]
+fn empty_input_is_an_error_everywhere(#[case] arguments: &[&str], #[case] code: i32) {
+    let run = run_with_input(arguments, "");
+    assert_eq!((run.stdout.as_str(), run.code), ("", Some(code)), "{run}");
+    assert!(run.stderr.contains("no objects in stdin\n"), "{run}");
+}
+
 #[test]
 fn a_directory_is_read_recursively_by_name() {
     let directory = tempfile::tempdir().expect("a directory");

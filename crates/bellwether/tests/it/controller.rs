@@ -5,16 +5,20 @@
 
 mod adopt;
 mod app_k8s_io;
+mod failing_pods;
 mod faults;
 mod health_check;
 mod kinds;
 mod leader_election;
 mod membership;
+mod metrics;
 mod olm;
+mod one_answer;
 mod probes;
 mod request_counts;
 mod rollup;
 mod rules;
+mod secrets;
 mod wordpress;
 
 use std::{ops::Deref, path::PathBuf};

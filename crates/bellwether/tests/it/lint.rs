@@ -66,15 +66,20 @@ fn errors_as_json() {
     assert_snapshot!("lint_errors_as_yaml", lint(&["application.json", "-o", "yaml"]));
 }
 
+#[expect(clippy::expect_used, reason = "cargo builds the binary before it runs these tests")]
+fn lint_input(arguments: &[&str], text: &str) -> Run {
+    let mut child = command(arguments);
+    let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().expect("the binary runs");
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
+    child.wait_with_output().expect("it ends").into()
+}
+
 #[test]
 fn standard_input() {
     let text = include_str!("lint/application.json");
     for arguments in [&["-"] as &[&str], &[]] {
-        let mut child = command(arguments);
-        let child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = child.spawn().expect("the binary runs");
-        child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
-        let run = Run::from(child.wait_with_output().expect("it ends"));
+        let run = lint_input(arguments, text);
         assert_eq!(run.code, Some(1), "{run}");
         assert!(
             run.stdout.contains("\n    stdin:14: spec.ownership: unsupported value \"Own\": must be one of "),
@@ -94,6 +99,42 @@ fn input_that_cannot_be_checked(#[case] file: &str, #[case] error: &str) {
     let run = lint(&[file]);
     let expected = format!("error: {error}\n");
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(2), "", expected.as_str()));
+}
+
+/// An object of our kinds may disappear in one of another kind if `---` is missing.
+#[test]
+fn duplicate_keys_of_other_kinds_are_errors() {
+    let application = include_str!("lint/good.yaml").split("---").next().unwrap_or_default();
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n";
+    let run = lint_input(
+        &["-"],
+        &format!("{service}apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\n---\n{application}"),
+    );
+    assert!(run.stdout.ends_with("1 object, valid.\n"), "{run}");
+    let error =
+        "error: stdin:4: invalid YAML: duplicate key \"apiVersion\"; separate objects with a line of ---\n";
+    assert_eq!((run.code, run.stderr.as_str()), (Some(2), error));
+}
+
+#[test]
+fn metadata_has_lines_too() {
+    let text = "apiVersion: bellwether.dev/v1alpha1\nkind: Application\nmetadata:\n  name: x\n  label: {}\n  labels:\n    \
+                a: b\n    x: 1\nspec: {selector: {matchLabels: {a: b}}, componentKinds: [{kind: Pod}]}\n";
+    let run = lint_input(&["-"], text);
+    assert_eq!(
+        run.stdout,
+        "✗ Application x (stdin:1)\n    stdin:5: metadata.label: unknown field \"label\" (did you mean \"labels\"?)\n    \
+         stdin:8: metadata.labels.x: must be a string, not a number\n1 object, 1 invalid.\n"
+    );
+}
+
+/// As for `assess`: an empty list has nothing wrong, no input at all is an error.
+#[rstest]
+#[case::an_empty_list("apiVersion: v1\nkind: List\nitems: []\n", 0, "No objects found.\n", "")]
+#[case::nothing("", 2, "", "error: no objects in stdin\n")]
+fn without_objects(#[case] text: &str, #[case] code: i32, #[case] stdout: &str, #[case] stderr: &str) {
+    let run = lint_input(&["-"], text);
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(code), stdout, stderr));
 }
 
 /// The documentation refers to the examples.

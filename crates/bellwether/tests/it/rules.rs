@@ -168,20 +168,51 @@ fn the_examples_pass() {
     );
 }
 
-/// An invalid rule is an error; objects are assessed without it.
-#[test]
-fn invalid_rules_do_not_hide_the_objects() {
-    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/rules/wrong/expressions.yaml");
+/// Another rule would decide in the place of one that cannot be read or compiled.
+#[rstest]
+#[case::does_not_compile(
+    "wrong/expressions.yaml",
+    "rule several-mistakes: spec.cel[0].when, line 1, column 14: "
+)]
+#[case::does_not_exist("nowhere", "error: cannot read ")]
+#[case::is_no_rule("failing/acme.io/Widget/testdata/down.yaml", "error: no rules in ")]
+fn nothing_is_assessed_if_a_rule_is_invalid(#[case] rules: &str, #[case] error: &str) {
+    let rules = format!("{}/tests/it/rules/{rules}", env!("CARGO_MANIFEST_DIR"));
     let object = "apiVersion: acme.io/v1\nkind: Widget\nmetadata: {name: w}\nstatus: {phase: Ready}\n";
-    let run = run_with_input(&["assess", "-", "--rules", rules, "-o", "json"], object);
-    let output: Value = serde_json::from_str(&run.stdout).expect("JSON");
-    assert_eq!(output[0]["rule"], json!({"source": "generic", "id": "phase"}));
-    assert_eq!(run.code, Some(2));
-    assert!(
-        run.stderr.contains("rule several-mistakes: spec.cel[0].when, line 1, column 14: "),
-        "{}",
-        run.stderr
-    );
+    for command in ["assess", "explain"] {
+        let run = run_with_input(&[command, "-", "--rules", &rules], object);
+        assert_eq!((run.stdout.as_str(), run.code), ("", Some(2)), "{run}");
+        assert!(run.stderr.contains(error), "{run}");
+    }
+}
+
+/// A kind in lower case, tests of actions beside, and YAML as Go's readers accept it.
+#[test]
+fn suites_of_argo_cd_run_as_they_are() {
+    let run = ran(among_rules(&["rules", "test", "as_in_argo_cd"]));
+    assert_eq!(run.stderr, "");
+    assert_eq!(run.stdout, "✓ gadgets.acme.io/gadget (3 cases)\n3 cases in 1 suite: 3 passed, 0 failed.\n");
+    let lint = ran(among_rules(&["rules", "lint", "as_in_argo_cd"]));
+    assert_eq!(lint.code, Some(0), "{lint}");
+    let gadget = "as_in_argo_cd/gadgets.acme.io/gadget/testdata/healthy.yaml";
+    let assessed = ran(among_rules(&["assess", gadget, "--rules", "as_in_argo_cd", "-o", "json"]));
+    let rows: Value = serde_json::from_str(&assessed.stdout).expect("JSON");
+    assert_eq!(rows[0]["rule"]["source"], "user", "{assessed}");
+}
+
+#[rstest]
+#[case("acme.io/gadget", true)]
+#[case("apps/Gadget", true)]
+#[case("acme.io/_", true)]
+#[case("rules/gadget", false)]
+#[case("acme.io/my_gadget", false)]
+fn directories_of_scripts_name_kinds(#[case] path: &str, #[case] is_kind: bool) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path().join(path);
+    fs::create_dir_all(&place).expect("it can be made");
+    fs::write(place.join("health.lua"), "return nil\n").expect("it can be written");
+    let run = ran(bellwether(&["rules", "lint", directory.path().to_str().expect("a path")]));
+    assert_eq!(run.code, Some(if is_kind { 0 } else { 2 }), "{run}");
 }
 
 #[test]

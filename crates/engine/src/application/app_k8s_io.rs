@@ -14,7 +14,7 @@ use crate::{
     id::GroupKind,
     lazy_statement::LazyStatement,
     members::MemberEntry,
-    publication::ConditionSet,
+    publication::{ConditionSet, Recorded},
     reasons::app_k8s_io as reasons,
     stored_condition::{ConditionShape, StoredCondition},
 };
@@ -31,7 +31,7 @@ const MAX_BYTES: usize = 512 << 10;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[READY, ERROR],
-    recorded: &[(READY, Some(ConditionStatus::True))],
+    recorded: &[Recorded::Condition(READY, ConditionStatus::True)],
     shape: ConditionShape::UpdateTime,
     overwrite_hint: Some("stop the other one, or start Bellwether with --app-k8s-io=false"),
 };
@@ -97,7 +97,11 @@ fn ready<'a>(
     let unknown = |message: fn() -> String| {
         LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_READY_UNKNOWN, message)
     };
-    if has_errors {
+    if app.deleting {
+        LazyStatement::new(ConditionStatus::False, reasons::COMPONENTS_NOT_READY, || {
+            "the application is being deleted".to_owned()
+        })
+    } else if has_errors {
         unknown(|| {
             "failed to aggregate all components' statuses, check the Error condition for details".to_owned()
         })
@@ -122,9 +126,9 @@ fn ready<'a>(
     }
 }
 
-/// Suspended members do not block readiness.
+/// Suspended members do not block readiness, unless too little of them runs.
 fn ready_count(app: &ApplicationState) -> usize {
-    app.members.count(State::Ready) + app.members.count(State::Suspended)
+    app.members.count(State::Ready) + app.members.count(State::Suspended) - app.members.blocking_suspended()
 }
 
 pub(super) fn render(
@@ -175,6 +179,7 @@ fn component(app: &ApplicationState, entry: &MemberEntry, feeds: &Feeds) -> Comp
         kind: (*entry.kind.kind).into(),
         group: (*entry.kind.group).into(),
         status: match entry.state {
+            _ if entry.blocks => "InProgress",
             State::Ready | State::Suspended => "Ready",
             State::InProgress | State::Failed | State::Terminating | State::Missing => "InProgress",
             State::Unknown => "Unknown",

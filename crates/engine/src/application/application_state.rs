@@ -41,6 +41,10 @@ pub(super) struct ApplicationState {
     pub(super) kind_uses: BTreeMap<GroupKind, KindUse>,
     /// Kinds that the spec no longer names, watched until their owner references are removed.
     pub(super) kinds_to_release: BTreeMap<GroupKind, FeedId>,
+    /// Kinds of objects below its members.
+    pub(super) feeds_below: BTreeMap<GroupKind, FeedId>,
+    /// Whether its Services were last assessed with all workloads scaled to zero.
+    pub(super) is_scaled_to_zero: bool,
     /// Its entries in the index, by namespace.
     pub(super) index_entries: Vec<(Arc<str>, index::IndexEntry)>,
     pub(super) components: Vec<NamedComponent>,
@@ -49,10 +53,10 @@ pub(super) struct ApplicationState {
     pub(super) owned_kinds: OwnedKinds,
     /// Objects whose owner references could not be written, with the error.
     pub(super) failed_owner_writes: BTreeMap<(GroupKind, Arc<str>), Arc<str>>,
-    /// The path from here back to here, if its dependencies are cyclic.
-    pub(super) cycle: Option<Vec<NamespacedName>>,
     /// The status of Ready.
     pub(super) last_ready: Option<ConditionStatus>,
+    /// Whether members are counted for the first time: not all of its kinds are listed.
+    pub(super) is_counting: bool,
     /// Since when members were in a state, by the stored status. Used until they are counted.
     pub(super) stored_since: HashMap<(GroupKind, NamespacedName), (State, Timestamp)>,
 }
@@ -136,14 +140,16 @@ impl ApplicationState {
             app_k8s_io,
             kind_uses: BTreeMap::new(),
             kinds_to_release: BTreeMap::new(),
+            feeds_below: BTreeMap::new(),
+            is_scaled_to_zero: false,
             index_entries: Vec::new(),
             components: Vec::new(),
             members: Members::default(),
             check: HealthCheckState::default(),
             owned_kinds: OwnedKinds::default(),
             failed_owner_writes: BTreeMap::new(),
-            cycle: None,
             last_ready: None,
+            is_counting: true,
             stored_since: HashMap::new(),
         }
     }
@@ -259,10 +265,24 @@ impl ApplicationState {
         Some(Unresolved::Version { version, served: served.versions.join(", ") })
     }
 
-    /// Whether the group can be evaluated: all its kinds are listed, and no relist is in progress.
+    /// Whether the group can be evaluated: all its kinds are listed, and no relist is in progress. A relist of
+    /// a kind below does not matter: evidence of some members is as good as of all.
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
         let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
         self.kind_uses.values().all(|kind_use| feeds.get(kind_use.feed).is_some_and(is_known))
+            && self.feeds_below.values().all(|feed| feeds.get(*feed).is_some_and(Feed::is_known))
+    }
+
+    /// The kinds because of which the group cannot be evaluated.
+    pub(super) fn waiting_for(&self, feeds: &Feeds) -> Vec<GroupKind> {
+        let used = self.kind_uses.iter().map(|(kind, kind_use)| (kind, kind_use.feed));
+        let mut kinds = feeds.inconsistent_kinds(used);
+        let below = self.feeds_below.iter().filter(|(kind, _)| !kinds.contains(kind));
+        let is_unlisted = |feed: FeedId| !feeds.get(feed).is_some_and(Feed::is_known);
+        let below: Vec<_> =
+            below.filter(|(_, feed)| is_unlisted(**feed)).map(|(kind, _)| kind.clone()).collect();
+        kinds.extend(below);
+        kinds
     }
 }
 
@@ -271,13 +291,18 @@ impl ApplicationState {
 pub(super) enum Unresolved {
     Unreadable(Unreadable),
     ClusterScoped,
-    Version { version: String, served: String },
+    Version {
+        version: String,
+        served: String,
+    },
+    /// HealthRules cannot be read, so that the rules for the kinds of the members are not known.
+    Rules(Unreadable),
 }
 
 impl fmt::Display for Unresolved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable(unreadable) => unreadable.fmt(f),
+            Self::Unreadable(unreadable) | Self::Rules(unreadable) => unreadable.fmt(f),
             Self::ClusterScoped => {
                 f.write_str("cluster-scoped; members must be in the namespace of the Application")
             }

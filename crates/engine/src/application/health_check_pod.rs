@@ -84,14 +84,14 @@ fn reconcile(
         Some(facts) => {
             check.validity = Validity::Valid;
             check.visible_by = None;
-            let is_over = facts.deleting || facts.pod.is_some_and(|pod| pod.finished);
+            let is_over = facts.deleting || facts.pod().is_some_and(|pod| pod.finished);
             if is_over {
                 check.pod_lost(now);
                 delete(&group, &name, facts, queue);
             } else {
                 check.alive_since.get_or_insert(now);
                 queue.request_write(slot(&group, &name), None);
-                let status = facts.pod.and_then(|pod| pod.ready).unwrap_or(ConditionStatus::Unknown);
+                let status = facts.pod().and_then(|pod| pod.ready).unwrap_or(ConditionStatus::Unknown);
                 check.ready = Some((status, (*facts.verdict.message).into()));
             }
         }
@@ -121,7 +121,7 @@ fn reconcile(
                         Some(Write::Create { manifest, owner: app.uid().into(), dry_run: false }),
                     );
                 }
-                (Validity::Unknown | Validity::Invalid(_), _) => {
+                (Validity::Unknown | Validity::Invalid(_) | Validity::Denied(..), _) => {
                     let manifest = Arc::new(pod(app, template, &hash, &name));
                     queue.request_write(
                         slot(&group, &name),

@@ -12,6 +12,7 @@ use crate::{
     facts::Facts,
     group_ref::GroupRef,
     id::{Cluster, GroupKind, NamespacedName, ObjectKey},
+    reasons::application as reasons,
 };
 
 /// The label of health-check Pods. Its value is the hash of the template.
@@ -27,7 +28,7 @@ const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(10);
 const MAX_DELAY: SignedDuration = SignedDuration::from_mins(5);
 
 pub(super) fn is_health_check(facts: &Facts) -> bool {
-    facts.pod.is_some() && facts.labels.get(HEALTH_CHECK_LABEL).is_some()
+    facts.pod().is_some() && facts.labels.get(HEALTH_CHECK_LABEL).is_some()
 }
 
 #[derive(Debug, Default)]
@@ -54,6 +55,22 @@ pub(super) enum Validity {
     Unknown,
     Valid,
     Invalid(Arc<str>),
+    /// The template may be valid, but the Pod may not be created: the reason, and what denies it.
+    Denied(&'static str, Arc<str>),
+}
+
+impl Validity {
+    /// From the error of the API server, which tells its admission plug-ins apart by text alone.
+    fn of_rejection(why: &Arc<str>) -> Self {
+        if why.contains("exceeded quota") || why.contains("failed quota") {
+            return Self::Denied(reasons::QUOTA_EXCEEDED, Arc::clone(why));
+        }
+        let is_denied = ["is forbidden:", ": forbidden.", "denied the request", "denied request"];
+        if is_denied.iter().any(|text| why.contains(text)) {
+            return Self::Denied(reasons::POD_FORBIDDEN, Arc::clone(why));
+        }
+        Self::Invalid(Arc::clone(why))
+    }
 }
 
 impl HealthCheckState {
@@ -99,7 +116,7 @@ impl HealthCheckState {
                 self.validity = Validity::Valid;
                 self.visible_by = visible_by;
             }
-            (Outcome::Rejected(why), _) => self.validity = Validity::Invalid(Arc::clone(why)),
+            (Outcome::Rejected(why), _) => self.validity = Validity::of_rejection(why),
             (Outcome::FieldConflict(_) | Outcome::NotFound | Outcome::Failed(_), _) => {}
         }
         true
@@ -124,7 +141,36 @@ pub(super) fn slot(group: &GroupRef, name: &NamespacedName) -> Slot {
 
 #[cfg(test)]
 mod tests {
+    use rstest::rstest;
+
     use super::*;
+
+    #[rstest]
+    #[case::quota(
+        r#"pods "web-1" is forbidden: exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3"#,
+        Some("QuotaExceeded")
+    )]
+    #[case::limits_required(
+        r#"pods "web-1" is forbidden: failed quota: small: must specify limits.cpu for: c"#,
+        Some("QuotaExceeded")
+    )]
+    #[case::pod_security(
+        r#"pods "web-1" is forbidden: violates PodSecurity "restricted:latest""#,
+        Some("PodForbidden")
+    )]
+    #[case::webhook(r#"admission webhook "images.acme.io" denied the request: no tag"#, Some("PodForbidden"))]
+    #[case::rbac(
+        "cannot create pods in namespace shop: forbidden. Grant Bellwether the verb create on pods in the core API group",
+        Some("PodForbidden")
+    )]
+    #[case::invalid("spec.containers[0].image: Required value", None)]
+    #[case::another_forbidden(r#"Pod "web-1" is invalid: spec.hostNetwork: Forbidden: not here"#, None)]
+    fn a_denied_pod_is_not_an_invalid_template(#[case] why: &str, #[case] reason: Option<&str>) {
+        match Validity::of_rejection(&why.into()) {
+            Validity::Denied(actual, _) => assert_eq!(Some(actual), reason),
+            other => assert!(reason.is_none() && matches!(other, Validity::Invalid(_)), "{other:?}"),
+        }
+    }
 
     #[test]
     fn short_lived_pods_are_replaced_with_backoff() {

@@ -32,6 +32,7 @@ impl Applications {
         }
         let mut concerned: BTreeSet<_> = self.remove_spec(id).into_iter().collect();
         self.update_kind_uses(id, cx);
+        self.update_kinds_below(id, cx);
         let Some(app) = self.apps.get_mut(id) else { return };
         let name = app.name.clone();
         app.components = ApplicationState::named_components(&app.spec);
@@ -56,7 +57,8 @@ impl Applications {
                 let Some(stored) = cx.feeds.object(object) else { continue };
                 concerned.insert(object);
                 if app.membership(&stored.facts).is_ok() {
-                    upsert_member(app, object, stored, feed, false, cx.now);
+                    let below = (&*cx.feeds, &mut *cx.queue, cx.now);
+                    upsert_member(app, object, stored, feed, false, &self.look_below, below);
                     let memberships = self.memberships.entry(object).or_default();
                     let mut all: Vec<_> = memberships.iter().copied().chain([id]).collect();
                     all.sort_unstable();
@@ -67,11 +69,11 @@ impl Applications {
         for index in 0..app.components.len() {
             check_presence(app, index, cx);
         }
-        let dependencies = app.spec.dependencies.iter().map(|name| app.in_namespace(name)).collect();
-        let cycle_may_change = app.app_k8s_io.is_none() && self.dependencies.set(&name, dependencies);
         concerned.extend(self.owned.get(app.uid()).into_iter().flat_map(Owned::members));
-        if cycle_may_change {
-            self.update_cycles(&name);
+        if app.app_k8s_io.is_none() {
+            let dependencies: Vec<_> =
+                app.spec.dependencies.iter().map(|name| app.in_namespace(name)).collect();
+            self.update_cycles(&name, &dependencies);
         }
         for object in concerned {
             self.reconcile_owners(object, cx);
@@ -85,6 +87,7 @@ impl Applications {
         for (namespace, entry) in mem::take(&mut app.index_entries) {
             self.index.remove(&namespace, id, &entry);
         }
+        app.is_counting = true;
         let members = mem::take(&mut app.members);
         for (kind, name, state, since) in members.times() {
             app.stored_since.insert((kind, name), (state, since));

@@ -67,11 +67,11 @@ impl<'a> ApplicationManifest<'a> {
 
     pub(super) fn publication(self, group: GroupRef, facts: &Facts) -> Publication {
         match self {
-            Self::Bellwether(OwnManifest { generation, status, .. }) => {
-                Publication::new(group, &status::CONDITIONS, facts, *generation, status)
+            Self::Bellwether(OwnManifest { generation, created, status, .. }) => {
+                Publication::new(group, &status::CONDITIONS, facts, (*generation, *created), status)
             }
-            Self::AppK8sIo(OwnManifest { generation, status, .. }) => {
-                Publication::new(group, &app_k8s_io::CONDITIONS, facts, *generation, status)
+            Self::AppK8sIo(OwnManifest { generation, created, status, .. }) => {
+                Publication::new(group, &app_k8s_io::CONDITIONS, facts, (*generation, *created), status)
             }
         }
     }

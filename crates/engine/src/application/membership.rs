@@ -3,14 +3,16 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bellwether_api::{ApplicationStatus, ObjectStatus, State};
+use bellwether_health::{Verdict, reasons::RULES_UNREADABLE};
 use jiff::Timestamp;
 
 use crate::{
+    effect_queue::EffectQueue,
     event::Unreadable,
     feeds::{Feed, Feeds, ObjectId, StoredObject},
     grouping_context::GroupingContext,
     id::{FeedId, GroupKind, NamespacedName},
-    members::{MemberEntry, MemberId},
+    members::{MemberEntry, MemberEvidence, MemberId, SeenState},
     registry::GroupId,
     stored_condition,
 };
@@ -18,6 +20,7 @@ use crate::{
 use super::{
     Applications,
     application_state::{ApplicationState, NamedComponent, Presence},
+    evidence::{LookBelow, is_scaled_to_zero},
 };
 
 impl Applications {
@@ -55,14 +58,15 @@ impl Applications {
     }
 
     /// Updates all members and components of a kind.
-    pub(super) fn update_members_of(&mut self, id: GroupId, feed: FeedId, cx: &GroupingContext<'_>) {
+    pub(super) fn update_members_of(&mut self, id: GroupId, feed: FeedId, cx: &mut GroupingContext<'_>) {
         let (Some(app), Some(known)) = (self.apps.get_mut(id), cx.feeds.get(feed)) else { return };
         let namespaces = app.namespaces();
         for object in namespaces.iter().flat_map(|namespace| known.in_namespace(namespace)) {
             if app.members.get(MemberId::Object(object)).is_some()
                 && let Some(stored) = cx.feeds.object(object)
             {
-                upsert_member(app, object, stored, known, true, cx.now);
+                let below = (&*cx.feeds, &mut *cx.queue, cx.now);
+                upsert_member(app, object, stored, known, false, &self.look_below, below);
             }
         }
         for index in 0..app.components.len() {
@@ -80,21 +84,44 @@ pub(super) fn upsert_member(
     stored: &StoredObject,
     feed: &Feed,
     is_new: bool,
-    now: Timestamp,
+    look_below: &LookBelow,
+    cx: (&Feeds, &mut EffectQueue, Timestamp),
 ) {
+    let (feeds, _, now) = cx;
     let verdict = &stored.facts.verdict;
-    let state = if feed.unreadable.is_some() { State::Unknown } else { verdict.state };
+    let is_readable = feed.unreadable.is_none() && !are_rules_unreadable(verdict);
+    let evidence = look_below.evidence(app, object, stored, feed, cx).filter(|_| is_readable);
+    let (state, reported) = match evidence {
+        _ if !is_readable => (State::Unknown, verdict.since),
+        Some(MemberEvidence::FailedPod(pod)) => {
+            (State::Failed, feeds.object(pod).and_then(|pod| pod.facts.verdict.since))
+        }
+        Some(MemberEvidence::NoReadyEndpoints) => (State::InProgress, None),
+        Some(MemberEvidence::Cause(_)) | None => (verdict.state, verdict.since),
+    };
     let member_id = MemberId::Object(object);
-    let known = verdict.since.filter(|_| state == verdict.state);
+    let is_new = is_new && feed.unreadable.is_none();
+    let (since, seen) = times(
+        app,
+        (member_id, &feed.kind, &stored.name),
+        Observed { state, is_readable, reported, is_new },
+        now,
+    );
     let entry = MemberEntry {
-        kind: feed.kind.clone(),
-        name: stored.name.clone(),
-        state,
-        progress: verdict.progress,
+        progress: if evidence == Some(MemberEvidence::NoReadyEndpoints) { 0 } else { verdict.progress },
         settled: stored.facts.settled || feed.unreadable.is_some(),
-        since: known.or_else(|| since(app, member_id, &feed.kind, &stored.name, state, is_new, now)),
+        seen,
+        evidence,
+        scaled_to_zero: is_scaled_to_zero(&feed.kind, &stored.facts),
+        blocks: state == State::Suspended && verdict.blocks,
+        ..MemberEntry::new(feed.kind.clone(), stored.name.clone(), state, since)
     };
     app.members.put(member_id, entry);
+}
+
+/// Such a verdict says nothing about the object.
+fn are_rules_unreadable(verdict: &Verdict) -> bool {
+    verdict.reason == RULES_UNREADABLE
 }
 
 /// Updates the presence of a component. One that is missing or unknown is counted as a member.
@@ -126,8 +153,10 @@ pub(super) fn check_presence(app: &mut ApplicationState, index: usize, cx: &Grou
     let (kind, member_id) = (component.kind.clone(), MemberId::Placeholder(index));
     match state {
         Some(state) => {
-            let since = since(app, member_id, &kind, &name, state, is_new, cx.now);
-            app.members.put(member_id, MemberEntry { kind, name, state, progress: 0, settled: true, since });
+            let is_readable = state == State::Missing;
+            let now_in = Observed { state, is_readable, reported: None, is_new };
+            let (since, seen) = times(app, (member_id, &kind, &name), now_in, cx.now);
+            app.members.put(member_id, MemberEntry { seen, ..MemberEntry::new(kind, name, state, since) });
         }
         None => {
             app.members.remove(member_id);
@@ -138,30 +167,74 @@ pub(super) fn check_presence(app: &mut ApplicationState, index: usize, cx: &Grou
     }
 }
 
-/// Since when a member is in its state, if its verdict has no time: as counted or stored before, or from now
-/// on if the state is new. Otherwise unknown: it may have been so for long.
-fn since(
-    app: &mut ApplicationState,
-    member_id: MemberId,
-    kind: &GroupKind,
-    name: &NamespacedName,
+/// How a member was observed.
+#[derive(Clone, Copy)]
+struct Observed {
     state: State,
+    /// If not, the state is Unknown.
+    is_readable: bool,
+    /// Since when, by the object itself.
+    reported: Option<Timestamp>,
+    /// It appeared just now.
     is_new: bool,
-    now: Timestamp,
-) -> Option<Timestamp> {
-    if let Some(before) = app.members.get(member_id) {
-        return if before.state == state { before.since } else { stored_condition::whole_seconds(now) };
-    }
-    let stored = app.stored_since.remove(&(kind.clone(), name.clone()));
-    let stored = stored.filter(|(before, _)| *before == state).map(|(_, since)| since);
-    stored.or_else(|| stored_condition::whole_seconds(now).filter(|_| is_new))
 }
 
-/// Takes over the times that another replica stored, where the verdict has none. So two replicas that saw a
-/// change at different moments do not overwrite each other's times.
-pub(super) fn adopt_stored_times(app: &mut ApplicationState, status: &ApplicationStatus, feeds: &Feeds) {
+/// Since when a member is in its state, and the state in which it was last seen.
+///
+/// The time is what the object reports, unless the member was seen in another state then: some objects keep
+/// the time of an earlier rollout. Without such a time, it is the time as counted or stored before, or from
+/// now on if the state is new. Otherwise it is unknown: the member may have been so for long. While a member
+/// cannot be read, the state before is kept, so that its time returns with the right to read it.
+fn times(
+    app: &mut ApplicationState,
+    (member_id, kind, name): (MemberId, &GroupKind, &NamespacedName),
+    observed: Observed,
+    now: Timestamp,
+) -> (Option<Timestamp>, Option<SeenState>) {
+    let Observed { state, is_readable, reported, is_new } = observed;
+    let this_second = stored_condition::whole_seconds(now);
+    let before = app.members.get(member_id);
+    // While kinds are listed for the first time, a member is seen without what is below it.
+    let seen = before.and_then(|before| before.seen.clone()).filter(|_| !app.is_counting);
+    let is_known = matches!(member_id, MemberId::Object(_)) && before.is_some();
+    let is_new = is_new && !(app.is_counting && is_known);
+    if let (Some(seen), true) = (&seen, is_readable) {
+        let next = seen.next(state, reported, now);
+        return (next.since, Some(next));
+    }
+    if let (Some(before), false) = (before, is_readable) {
+        let since = if before.state == state { before.since } else { this_second };
+        return (since, seen);
+    }
+    let stored = app.stored_since.get(&(kind.clone(), name.clone())).copied();
+    let stored = stored.filter(|(_, since)| stored_condition::is_possible(*since, now));
+    let same = stored.filter(|(before, _)| *before == state).map(|(_, since)| since);
+    // Another process may have seen another state after the reported time, or since when this one lasts.
+    let last_seen = stored.filter(|(before, _)| *before != State::Unknown).map(|(_, since)| since);
+    let (reported, contradicted) = match reported.filter(|_| is_readable) {
+        Some(reported) if last_seen.is_some_and(|last| reported < last) => (None, true),
+        reported => (reported, false),
+    };
+    // Without a time, the next process would believe the reported one.
+    let since = reported.or(same).or(this_second.filter(|_| is_new || contradicted));
+    let seen = SeenState { state, since, first_seen: now, not_before: last_seen };
+    (since, is_readable.then_some(seen))
+}
+
+/// Takes over the times that another replica stored, where the object does not report a later one. So two
+/// replicas that saw a change at different moments do not overwrite each other's times.
+pub(super) fn adopt_stored_times(
+    app: &mut ApplicationState,
+    status: &ApplicationStatus,
+    feeds: &Feeds,
+    now: Timestamp,
+) {
     for object_status in &status.objects {
         let kind = GroupKind::new(&object_status.group, &object_status.kind);
+        let stored = object_status.since.as_ref().map(|since| since.0);
+        if stored.is_some_and(|stored| !stored_condition::is_possible(stored, now)) {
+            continue;
+        }
         for member_id in
             app.members.named(&kind, &app.in_namespace(&object_status.name), object_status.status)
         {
@@ -169,8 +242,14 @@ pub(super) fn adopt_stored_times(app: &mut ApplicationState, status: &Applicatio
                 MemberId::Object(object) => feeds.object(object),
                 MemberId::Placeholder(_) => None,
             };
-            if object.is_none_or(|object| object.facts.verdict.since.is_none()) {
-                app.members.set_since(member_id, object_status.since.as_ref().map(|since| since.0));
+            let verdict = object.map(|object| &object.facts.verdict);
+            let reported = verdict.filter(|verdict| verdict.state == object_status.status);
+            let reported = reported.and_then(|verdict| verdict.since);
+            let seen = app.members.get(member_id).and_then(|entry| entry.seen.as_ref());
+            let not_before = seen.and_then(|seen| seen.not_before).max(reported);
+            // Without a reported time, the replica may know less than the one that stored the status.
+            if reported.is_none() || not_before.is_none_or(|not_before| stored >= Some(not_before)) {
+                app.members.set_since(member_id, stored);
             }
         }
     }

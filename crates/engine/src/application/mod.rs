@@ -8,6 +8,7 @@
 mod app_k8s_io;
 mod application_state;
 mod dependencies;
+mod evidence;
 mod health_check_pod;
 mod health_check_state;
 mod index;
@@ -40,18 +41,21 @@ use crate::{
     grouping_context::GroupingContext,
     id::{FeedId, GroupKind, NamespacedName, ObjectKey},
     members::MemberId,
+    overwrite_backoff::OverwriteBackoff,
     publication::CONFLICT_TIMEOUT,
     registry::{GroupId, Registry},
-    stats::EngineStats,
+    stats::{EngineStats, GroupSamples},
     view::{Group, GroupRelation, GroupStatus},
 };
 
 use application_state::ApplicationState;
+use evidence::LookBelow;
 use index::MemberIndex;
 use manifest::ApplicationManifest;
 use membership::{adopt_stored_times, stored_since, upsert_member};
 use ownership::{Owned, record_owners};
 
+pub use evidence::FAILED_AFTER;
 pub use health_check_state::HEALTH_CHECK_LABEL;
 
 #[derive(Debug, Default)]
@@ -64,8 +68,13 @@ pub(crate) struct Applications {
     memberships: HashMap<ObjectId, Box<[GroupId]>>,
     /// Objects with an owner reference to an Application, by its uid.
     owned: HashMap<Box<str>, Owned>,
+    look_below: LookBelow,
+    /// The clock was set back: evidence may rest on a time that has not come yet.
+    evidence_is_dated: bool,
     /// Objects whose owner references could not be written, with the Applications that report it.
     failed_owner_writes: BTreeMap<(GroupKind, NamespacedName), BTreeSet<GroupId>>,
+    /// Objects whose reference to their Application another writer changed.
+    owner_overwrites: HashMap<ObjectId, OverwriteBackoff>,
 }
 
 impl Grouping for Applications {
@@ -77,6 +86,10 @@ impl Grouping for Applications {
         &[OwnKind::Application(Dialect::Bellwether)]
     }
 
+    fn set_failed_after(&mut self, failed_after: Option<SignedDuration>) {
+        self.look_below.failed_after = failed_after;
+    }
+
     fn sync(&mut self, cx: &mut GroupingContext<'_>) {
         for id in self.apps.sync() {
             self.apply_spec(id, cx);
@@ -84,12 +97,19 @@ impl Grouping for Applications {
     }
 
     fn clock_set(&mut self, by: SignedDuration) {
+        self.evidence_is_dated |= by.is_negative();
         for app in self.apps.iter_mut() {
             for time in app.check.times().into_iter().flatten() {
                 *time = time.checked_add(by).unwrap_or(*time);
             }
             app.owned_kinds.clock_set(by);
             app.publication.clock_set(by);
+        }
+        // When an Event is due depends on the clock.
+        let all = self.apps.ids();
+        self.apps.mark_all_dirty(all);
+        for overwrites in self.owner_overwrites.values_mut() {
+            overwrites.clock_set(by);
         }
     }
 
@@ -129,7 +149,7 @@ impl Grouping for Applications {
         app.deleting = facts.deleting;
         if manifest.observe(&mut app.publication, facts, cx.queue) {
             if let Some(status) = status {
-                adopt_stored_times(app, status, cx.feeds);
+                adopt_stored_times(app, status, cx.feeds, cx.now);
                 // Members that are not counted yet need the stored times.
                 if !is_synced || !app.is_known(cx.feeds) {
                     app.stored_since.extend(stored_since(status, &name.namespace));
@@ -158,8 +178,8 @@ impl Grouping for Applications {
         let name = &group.name;
         self.by_uid.remove(app.uid());
         if app.dialect() == Dialect::Bellwether {
-            self.dependencies.set(name, Vec::new());
-            self.update_cycles(name);
+            self.mark_all_dirty(&self.dependencies.dependents_of(name));
+            self.update_cycles(name, &[]);
         }
         // The garbage collector deletes its members and its health-check Pod.
         app.publication.withdraw(cx.queue);
@@ -185,6 +205,7 @@ impl Grouping for Applications {
             .chain(app.kinds_to_release.values().copied())
             .collect();
         app.kind_uses.clear();
+        self.leave_kinds_below(id, std::mem::take(&mut app.feeds_below), cx);
         for feed in feeds {
             self.release_feed(feed, id, cx);
         }
@@ -194,6 +215,7 @@ impl Grouping for Applications {
         let Some(stored) = cx.feeds.object(object) else { return };
         let Some(feed) = cx.feeds.get(stored.feed) else { return };
         self.record_owners(stored.feed, object, before, Some(&stored.facts));
+        let mut above = self.look_below.update(object, before, Some(&stored.facts), cx.feeds);
         let member_of = self.member_of(feed, stored);
         for app in self.memberships.remove(&object).unwrap_or_default() {
             if !member_of.contains(&app)
@@ -207,7 +229,8 @@ impl Grouping for Applications {
         let is_new = feed.listed;
         for id in &member_of {
             if let Some(app) = self.apps.get_mut(*id) {
-                upsert_member(app, object, stored, feed, is_new, cx.now);
+                let below = (&*cx.feeds, &mut *cx.queue, cx.now);
+                upsert_member(app, object, stored, feed, is_new, &self.look_below, below);
                 self.apps.mark_dirty(*id);
             }
         }
@@ -217,6 +240,8 @@ impl Grouping for Applications {
         let (kind, name) = (feed.kind.clone(), stored.name.clone());
         self.check_presence(&kind, &name, cx);
         self.reconcile_owners(object, cx);
+        above.remove(&object);
+        self.update_above(above, Some(object), cx);
     }
 
     /// An owner reference that got a conflict may be tried again with the new resourceVersion.
@@ -231,15 +256,22 @@ impl Grouping for Applications {
         }
     }
 
+    fn evidence_changed(&mut self, member: ObjectId, cx: &mut GroupingContext<'_>) {
+        self.update_above([member], None, cx);
+    }
+
     fn before_object_removed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         self.record_owners(stored.feed, object, Some(&stored.facts), None);
+        let above = self.look_below.update(object, Some(&stored.facts), None, cx.feeds);
+        self.owner_overwrites.remove(&object);
         for app in self.memberships.remove(&object).unwrap_or_default() {
             if let Some(former) = self.apps.get_mut(app) {
                 former.members.remove(MemberId::Object(object));
                 self.apps.mark_dirty(app);
             }
         }
+        self.update_above(above, Some(object), cx);
     }
 
     fn after_object_removed(&mut self, object: &ObjectKey, cx: &mut GroupingContext<'_>) {
@@ -252,6 +284,7 @@ impl Grouping for Applications {
             self.update_members_of(id, feed, cx);
             self.apps.mark_dirty(id);
         }
+        self.feed_below_changed(feed, cx);
         // Owner references of an unreadable kind are not managed.
         if readability {
             for object in cx.feeds.all(feed) {
@@ -272,6 +305,8 @@ impl Grouping for Applications {
         for object in cx.feeds.all(feed) {
             if let Some(stored) = cx.feeds.object(object) {
                 record_owners(&mut self.owned, feed, object, Some(&stored.facts), None);
+                self.look_below.update(object, Some(&stored.facts), None, cx.feeds);
+                self.owner_overwrites.remove(&object);
             }
         }
     }
@@ -332,13 +367,20 @@ impl Grouping for Applications {
         if !self.apps.is_synced() {
             return;
         }
+        if std::mem::take(&mut self.evidence_is_dated) {
+            let members: Vec<_> = self.memberships.keys().copied().collect();
+            self.update_above(members, None, cx);
+        }
         while let Some(id) = self.apps.next_dirty(cx.queue) {
+            self.update_services(id, cx);
             self.release_kinds(id, cx);
             self.reconcile_health_check(id, cx);
             let Some(app) = self.apps.get_mut(id).filter(|app| app.is_known(cx.feeds)) else { continue };
             // All members are counted, so stored times of other objects are obsolete.
-            app.stored_since = HashMap::new();
+            (app.is_counting, app.stored_since) = (false, HashMap::new());
             let Some(app) = self.apps.get(id) else { continue };
+            // The status of app.k8s.io has no state.
+            let state = (app.dialect() == Dialect::Bellwether).then(|| status::state(app, cx.feeds));
             let dependencies = self.dependency_statuses(app);
             let conditions = match &app.app_k8s_io {
                 Some(app_k8s_io) => app_k8s_io::conditions(app, app_k8s_io, cx.feeds),
@@ -354,19 +396,18 @@ impl Grouping for Applications {
                 self.touch_dependents(id);
             }
             let Some(app) = self.apps.get_mut(id) else { continue };
+            // Others count by their state.
+            let is_counted = state.is_none() && app.last_ready.is_some() && ready != app.last_ready;
+            app.publication.transitions += u64::from(is_counted);
             app.last_ready = ready;
-            if app.deleting {
-                app.publication.withdraw(cx.queue);
-            } else {
-                let is_urgent = app.owned_kinds.needs_publishing();
-                app.publication.request_write(conditions, is_urgent, cx.now, cx.queue);
-            }
+            let is_urgent = app.owned_kinds.needs_publishing();
+            app.publication.request_write(conditions, state, is_urgent, cx.now, cx.queue);
         }
     }
 
     fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Write> {
         let app = self.apps.named(group)?;
-        if !self.apps.is_synced() || app.deleting || !app.is_known(feeds) {
+        if !self.apps.is_synced() || !app.is_known(feeds) {
             return None;
         }
         if let Some(app_k8s_io) = &app.app_k8s_io {
@@ -419,6 +460,12 @@ impl Grouping for Applications {
         self.all_relations(kind, name, facts)
     }
 
+    fn add_samples(&self, feeds: &Feeds, samples: &mut GroupSamples) {
+        for app in self.apps.iter().filter(|app| app.last_ready.is_some()) {
+            samples.add(|| view::sample(app, feeds));
+        }
+    }
+
     fn add_to_stats(&self, stats: &mut EngineStats) {
         let count = |wanted: ConditionStatus| {
             let statuses = self.apps.iter().map(|app| app.last_ready.unwrap_or(ConditionStatus::Unknown));
@@ -432,6 +479,7 @@ impl Grouping for Applications {
         let apps: usize = self.apps.iter().map(index_entries).sum();
         stats.index_entries += apps
             + self.memberships.len()
+            + self.look_below.len()
             + self.owned.len()
             + self.failed_owner_writes.len()
             + self.apps.feeds();

@@ -72,8 +72,18 @@ impl Applications {
         app_k8s_io_owners.sort_unstable_by_key(|app| &app.name);
         let write =
             owner_references_write(facts, owner.filter(|_| is_published), &app_k8s_io_owners, &former_owners);
+        let is_altered = owner.is_some_and(|owner| is_altered(facts, owner));
         if write.is_none() {
             self.clear_failed_owner_writes(&slot.object.kind, &slot.object.name);
+        }
+        if is_altered && write.is_some() {
+            let overwrites = self.owner_overwrites.entry(object).or_default();
+            overwrites.observe_foreign(&facts.resource_version);
+            // Another writer insists on its own reference.
+            if let Some(until) = overwrites.backs_off_until(cx.now) {
+                cx.queue.schedule(until, Timer::Retry(slot.clone()));
+                return cx.queue.request_write(slot, None);
+            }
         }
         cx.queue.request_write(slot, write);
     }
@@ -122,6 +132,9 @@ impl Applications {
                 stored.facts.owners = owners.iter().cloned().collect();
                 let (after, feed) = (stored.facts.clone(), stored.feed);
                 self.record_owners(feed, id, Some(&before), Some(&after));
+                if let Some(overwrites) = self.owner_overwrites.get_mut(&id) {
+                    overwrites.record_own_write(version, cx.now);
+                }
             }
             Outcome::Rejected(why) => {
                 let facts = &stored.facts;
@@ -176,6 +189,19 @@ fn reference(app: &ApplicationState) -> OwnerReference {
     }
 }
 
+/// An absent `controller` is false. The version of the API may differ.
+fn is_as_wanted(present: &OwnerReference, wanted: &OwnerReference) -> bool {
+    present.name == wanted.name
+        && present.controller.unwrap_or(false) == wanted.controller.unwrap_or(false)
+        && present.block_owner_deletion == wanted.block_owner_deletion
+}
+
+/// Whether an owner has a reference that another writer changed.
+fn is_altered(facts: &Facts, owner: &ApplicationState) -> bool {
+    let wanted = reference(owner);
+    facts.owners.iter().any(|present| present.uid == wanted.uid && !is_as_wanted(present, &wanted))
+}
+
 pub(super) fn is_application(owner: &OwnerReference) -> bool {
     let group = owner.api_version.split_once('/').map(|(group, _)| group);
     &*owner.kind == "Application" && group == Some(GROUP)
@@ -195,8 +221,7 @@ pub(super) fn owner_references_write(
     if let Some(app) = owner {
         let wanted = reference(app);
         match owners.iter_mut().find(|owner| *owner.uid == *app.uid()) {
-            // Users may have changed `controller` or `blockOwnerDeletion` on purpose.
-            Some(present) if present.name == wanted.name => {}
+            Some(present) if is_as_wanted(present, &wanted) => {}
             Some(present) => *present = wanted,
             None => {
                 owners.push(wanted);

@@ -3,9 +3,11 @@
 
 use std::{borrow::Cow, collections::BTreeSet, rc::Rc};
 
-use bellwether_api::{ApplicationStatus, ConditionStatus, DependencyStatus, ObjectStatus, OwnedKind, State};
+use bellwether_api::{
+    ApplicationStatus, ConditionStatus, DependencyStatus, ObjectCause, ObjectStatus, OwnedKind, State,
+};
 use bellwether_conditions::{Statement, message};
-use bellwether_health::Source;
+use bellwether_health::{Rule, Source};
 use bellwether_model::text::with_reason;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -13,18 +15,21 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::{
     condition_types::{ADOPTED, DEPENDENCY_CYCLE, HEALTH_CHECK_VALID, INSTALLED, READY, RESOLVED, SETTLED},
     event::Unreadable,
-    feeds::{Feed, Feeds},
-    id::GroupKind,
+    feeds::{Feed, Feeds, ObjectId},
+    group_state,
+    id::{Cluster, GroupKind},
     lazy_statement::LazyStatement,
-    members::{MemberEntry, MemberId},
-    publication::ConditionSet,
+    members::{MemberEntry, MemberEvidence, MemberId},
+    publication::{ConditionSet, Recorded},
     reasons::{application as reasons, unreadable},
     selector,
-    stored_condition::{self, ConditionShape},
+    stored_condition::{self, ConditionShape, StoredCondition},
 };
 
 use super::{
     application_state::{ApplicationState, NotMember, Presence, Unresolved},
+    dependencies::Dependencies,
+    evidence::why_below,
     health_check_state::Validity,
 };
 
@@ -38,53 +43,63 @@ pub(super) const MESSAGE_BUDGET: usize = 1024;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
-    recorded: &[(READY, Some(ConditionStatus::True))],
+    recorded: &[Recorded::State(ready_message)],
     shape: ConditionShape::Generation,
     overwrite_hint: None,
 };
 
-pub(super) type Dependencies = Vec<DependencyStatus>;
+fn ready_message(conditions: &[StoredCondition]) -> Option<&str> {
+    conditions.iter().find(|condition| *condition.type_ == *READY)?.message.as_deref()
+}
 
 /// Ready first. `None` for conditions that do not apply.
 pub(super) fn conditions<'a>(
     app: &'a ApplicationState,
     feeds: &'a Feeds,
-    dependencies: &'a Dependencies,
+    dependencies: &'a Dependencies<'a>,
 ) -> [(&'static str, Option<LazyStatement<'a>>); 7] {
     let unresolved: Rc<[_]> = unresolved(app, feeds).into();
     [
         (READY, Some(ready(app, feeds, Rc::clone(&unresolved)))),
         (SETTLED, Some(settled(app, Rc::clone(&unresolved)))),
-        (INSTALLED, Some(is_installed(app, dependencies))),
+        (INSTALLED, Some(is_installed(app, feeds, dependencies))),
         (RESOLVED, Some(resolved(unresolved))),
         (HEALTH_CHECK_VALID, health_check(app)),
         (ADOPTED, adopted(app)),
-        (DEPENDENCY_CYCLE, cycle(app)),
+        (DEPENDENCY_CYCLE, cycle(app, dependencies)),
     ]
 }
 
 pub(super) fn render(
     app: &ApplicationState,
     feeds: &Feeds,
-    dependencies: Dependencies,
+    dependencies: Dependencies<'_>,
     now: Timestamp,
 ) -> ApplicationStatus {
     let conditions = conditions(app, feeds, &dependencies)
         .map(|(type_, statement)| (type_, statement.map(Statement::from)));
     let (installed, missing) = presence(app, &dependencies);
     let counts = app.members.counts();
+    let readiness = Readiness::of(app, unresolved(app, feeds).len());
     ApplicationStatus {
         observed_generation: Some(app.publication.generation),
-        ready: Some(app.check.ready.as_ref().map_or(ConditionStatus::Unknown, |(status, _)| *status)),
+        state: Some(readiness.state()),
+        reason: deciding_reason(app, feeds, readiness),
+        ready: app
+            .spec
+            .health_check
+            .as_ref()
+            .map(|_| health_check_readiness(app).map_or(ConditionStatus::Unknown, |(status, _)| status)),
         components_ready: Some(format!("{}/{}", counts.ready, counts.total)),
-        progress: app.members.progress().map(i32::from),
+        progress: group_state::progress(app.members.progress(), readiness.state()).map(i32::from),
         installed,
         missing,
         conditions: app.publication.conditions(conditions, now).into_iter().map(Into::into).collect(),
         objects: objects(app, feeds),
         object_counts: Some(counts),
-        dependencies,
+        dependencies: dependencies.statuses,
         owned_kinds: app.owned_kinds.kinds().map(owned_kind).collect(),
+        last_event: app.publication.last_event(readiness.state(), now),
     }
 }
 
@@ -93,7 +108,7 @@ fn owned_kind(kind: &GroupKind) -> OwnedKind {
 }
 
 /// Installed and missing, as in the status.
-fn presence(app: &ApplicationState, dependencies: &Dependencies) -> (Vec<String>, Vec<String>) {
+fn presence(app: &ApplicationState, dependencies: &[DependencyStatus]) -> (Vec<String>, Vec<String>) {
     let (mut installed, mut missing) = (BTreeSet::new(), BTreeSet::new());
     for component in &app.components {
         match component.presence {
@@ -120,6 +135,10 @@ pub(super) fn why<'a>(
                 return (reasons::DELETED.into(), "deleted".into());
             };
             let verdict = &stored.facts.verdict;
+            let evidence = app.members.get(member_id).and_then(|entry| entry.evidence);
+            if let Some(from_below) = evidence.and_then(|evidence| why_below(evidence, feeds)) {
+                return from_below;
+            }
             match feeds.get(stored.feed).and_then(|feed| feed.unreadable.as_ref()) {
                 Some(unreadable) => (
                     unreadable.reason().into(),
@@ -148,9 +167,7 @@ pub(super) fn why<'a>(
                         (reasons::SELF_REFERENCE.into(), "an Application cannot be its own component".into())
                     }
                 },
-                Some(Presence::Unknown) => {
-                    (unreadable::NOT_READABLE.into(), "cannot read objects of this kind".into())
-                }
+                Some(Presence::Unknown) => unknown_presence(app, feeds, index),
                 Some(Presence::Present | Presence::Absent) | None => {
                     (reasons::NOT_FOUND.into(), "not found".into())
                 }
@@ -159,15 +176,28 @@ pub(super) fn why<'a>(
     }
 }
 
+/// Why it is unknown whether a component exists.
+fn unknown_presence<'a>(app: &ApplicationState, feeds: &Feeds, index: usize) -> (Cow<'a, str>, Cow<'a, str>) {
+    let kind = app.components.get(index).map(|component| &component.kind);
+    let kind_use = kind.and_then(|kind| app.kind_uses.get(kind));
+    let feed = kind_use.and_then(|kind_use| feeds.get(kind_use.feed));
+    if let Some(feed) = feed.filter(|feed| feed.unreadable.is_none())
+        && feed.served.as_ref().is_some_and(|served| !served.namespaced)
+    {
+        return (reasons::CLUSTER_SCOPED.into(), Unresolved::ClusterScoped.to_string().into());
+    }
+    match feed.and_then(|feed| feed.unreadable.as_ref()) {
+        Some(unreadable) => (unreadable.reason().into(), unreadable.to_string().into()),
+        None => (unreadable::NOT_READABLE.into(), "cannot read objects of this kind".into()),
+    }
+}
+
 fn objects(app: &ApplicationState, feeds: &Feeds) -> Vec<ObjectStatus> {
     let mut bytes_left = MAX_OBJECTS_BYTES;
     let object_status = |(member_id, entry): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, member_id);
         let feed = app.kind_uses.get(&entry.kind).and_then(|kind_use| feeds.get(kind_use.feed));
-        let rule = match member_id {
-            MemberId::Object(id) => feeds.object(id).map(|stored| &stored.facts.verdict.rule),
-            MemberId::Placeholder(_) => None,
-        };
+        let rule = rule(feeds, member_id, entry);
         ObjectStatus {
             link: feed.and_then(|feed| link(feed, &app.name.namespace, &entry.name.name)),
             name: (*entry.name.name).into(),
@@ -179,6 +209,7 @@ fn objects(app: &ApplicationState, feeds: &Feeds) -> Vec<ObjectStatus> {
             message: Some(message.into_owned()),
             since: entry.since.map(Time),
             rule: rule.map(|rule| format!("{}/{}", source(rule.source), rule.id)),
+            cause: entry.cause().and_then(|pod| cause(feeds, pod)),
         }
     };
     app.members
@@ -186,7 +217,10 @@ fn objects(app: &ApplicationState, feeds: &Feeds) -> Vec<ObjectStatus> {
         .take(MAX_OBJECTS)
         .map(object_status)
         .take_while(|object| {
-            let text = [&object.link, &object.reason, &object.message].into_iter().flatten().map(String::len);
+            let cause = object.cause.as_ref().map(|cause| (&cause.reason, &cause.message));
+            let text = [&object.link, &object.reason, &object.message].into_iter();
+            let text = text.chain(cause.map(|(reason, _)| reason)).chain(cause.map(|(_, message)| message));
+            let text = text.flatten().map(String::len);
             // The keys and the short fields.
             let size = 200 + object.name.len() + text.sum::<usize>();
             let fits = size <= bytes_left;
@@ -194,6 +228,27 @@ fn objects(app: &ApplicationState, feeds: &Feeds) -> Vec<ObjectStatus> {
             fits
         })
         .collect()
+}
+
+/// The rule that decided: on the Pod, if the member is Failed because of one.
+pub(super) fn rule<'f>(feeds: &'f Feeds, member_id: MemberId, entry: &MemberEntry) -> Option<&'f Rule> {
+    let object = match (entry.evidence, member_id) {
+        (Some(MemberEvidence::FailedPod(pod)), _) => pod,
+        (_, MemberId::Object(object)) => object,
+        (_, MemberId::Placeholder(_)) => return None,
+    };
+    feeds.object(object).map(|stored| &stored.facts.verdict.rule)
+}
+
+pub(super) fn cause(feeds: &Feeds, pod: ObjectId) -> Option<ObjectCause> {
+    let stored = feeds.object(pod)?;
+    let verdict = &stored.facts.verdict;
+    Some(ObjectCause {
+        kind: "Pod".to_owned(),
+        name: (*stored.name.name).into(),
+        reason: Some(verdict.reason.to_string()),
+        message: Some(verdict.message.to_string()),
+    })
 }
 
 /// As in `bellwether assess`.
@@ -211,12 +266,117 @@ pub(super) fn link(feed: &Feed, namespace: &str, name: &str) -> Option<String> {
     Some(served.path(&feed.kind.group, Some(namespace), Some(name)))
 }
 
+/// `status.state`.
+pub(super) fn state(app: &ApplicationState, feeds: &Feeds) -> State {
+    Readiness::of(app, unresolved(app, feeds).len()).state()
+}
+
+/// What decides the condition Ready and `status.state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readiness {
+    Ready,
+    /// The Application is being deleted.
+    Terminating,
+    /// The worst state of a member, or `InProgress` for the health check and for suspended members of which
+    /// too little runs.
+    Blocked(State),
+    /// A member, a kind or the health check is unknown.
+    Unknown,
+    NoMembers,
+}
+
+impl Readiness {
+    /// Worst first.
+    const BLOCKING: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
+
+    /// `unresolved` is the number of kinds that cannot be read.
+    fn of(app: &ApplicationState, unresolved: usize) -> Self {
+        if app.deleting {
+            return Self::Terminating;
+        }
+        let check = health_check_readiness(app).map(|(status, _)| status);
+        let is_blocked_by = |state: &State| {
+            let blocks_otherwise =
+                check == Some(ConditionStatus::False) || app.members.blocking_suspended() > 0;
+            app.members.count(*state) > 0 || *state == State::InProgress && blocks_otherwise
+        };
+        if let Some(state) = Self::BLOCKING.into_iter().find(is_blocked_by) {
+            return Self::Blocked(state);
+        }
+        let has_unknown = app.members.count(State::Unknown) + unresolved > 0;
+        if has_unknown || check == Some(ConditionStatus::Unknown) {
+            return Self::Unknown;
+        }
+        let asks_for_members = app.kind_uses.values().any(|kind_use| kind_use.allows_members);
+        if app.members.total() == 0 && (asks_for_members || app.spec.health_check.is_none()) {
+            return Self::NoMembers;
+        }
+        Self::Ready
+    }
+
+    fn state(self) -> State {
+        match self {
+            Self::Ready => State::Ready,
+            Self::Terminating => State::Terminating,
+            Self::Blocked(state) => state,
+            Self::Unknown | Self::NoMembers => State::Unknown,
+        }
+    }
+
+    /// Of the condition Ready.
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Ready => reasons::COMPONENTS_READY,
+            Self::Terminating => reasons::TERMINATING,
+            Self::Blocked(State::Failed) => reasons::COMPONENTS_FAILED,
+            Self::Blocked(State::Missing) => reasons::COMPONENTS_MISSING,
+            Self::Blocked(State::Terminating) => reasons::COMPONENTS_TERMINATING,
+            Self::Blocked(_) => reasons::COMPONENTS_IN_PROGRESS,
+            Self::Unknown => reasons::COMPONENTS_UNKNOWN,
+            Self::NoMembers => reasons::NO_COMPONENTS,
+        }
+    }
+}
+
+/// `status.reason`: that of the worst member, or of a kind that cannot be read; `None` if ready.
+fn deciding_reason(app: &ApplicationState, feeds: &Feeds, readiness: Readiness) -> Option<String> {
+    match readiness {
+        Readiness::Ready => return None,
+        Readiness::Terminating => return Some(readiness.reason().to_owned()),
+        Readiness::Blocked(_) | Readiness::Unknown | Readiness::NoMembers => {}
+    }
+    let suspended = || app.members.in_state(State::Suspended).find(|(_, entry)| entry.blocks);
+    let mut members = app.members.in_state(readiness.state()).peekable();
+    let first = members.peek().copied();
+    // A Service without endpoints is a symptom: its workload has the cause.
+    let is_cause = |entry: &MemberEntry| entry.evidence != Some(MemberEvidence::NoReadyEndpoints);
+    let member = members.find(|(_, entry)| is_cause(entry)).or(first);
+    let member =
+        member.or_else(|| suspended().filter(|_| readiness == Readiness::Blocked(State::InProgress)));
+    let of_member = member.map(|(member_id, _)| why(app, feeds, member_id).0.into_owned());
+    let of_kind = || {
+        let unresolved = unresolved(app, feeds);
+        let (_, why) = unresolved.first().filter(|_| readiness == Readiness::Unknown)?;
+        Some(reason_of(why).to_owned())
+    };
+    Some(of_member.or_else(of_kind).unwrap_or_else(|| readiness.reason().to_owned()))
+}
+
+/// The readiness of the health-check Pod, and why; `None` without a health check, and while Pods cannot be
+/// read.
+fn health_check_readiness(app: &ApplicationState) -> Option<(ConditionStatus, Cow<'_, str>)> {
+    app.spec.health_check.as_ref().and(app.check.pod.as_ref())?;
+    match &app.check.ready {
+        Some((status, message)) => Some((*status, Cow::Borrowed(message))),
+        None => Some((ConditionStatus::Unknown, no_health_check_pod(app))),
+    }
+}
+
 fn ready<'a>(
     app: &'a ApplicationState,
     feeds: &'a Feeds,
     unresolved: Rc<[(GroupKind, Unresolved)]>,
 ) -> LazyStatement<'a> {
-    const BAD: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
     let applications = GroupKind::bellwether("Application");
     let text = move |(member_id, entry): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, member_id);
@@ -229,44 +389,57 @@ fn ready<'a>(
         };
         (format!("{}/{}:", entry.kind.kind, entry.name.name), text)
     };
-    let check = match &app.check.ready {
-        _ if app.spec.health_check.is_none() || app.check.pod.is_none() => None,
-        Some((status, message)) => Some((*status, &**message)),
-        None => Some((ConditionStatus::Unknown, "Pod not found")),
-    };
     let check = move |wanted: ConditionStatus| {
-        check
+        health_check_readiness(app)
             .filter(|(status, _)| *status == wanted)
-            .map(|(_, message)| ("health check:".to_owned(), message.to_owned()))
+            .map(|(_, message)| ("health check:".to_owned(), message.into_owned()))
     };
-    let bad_check = check(ConditionStatus::False);
-    let bad =
-        BAD.iter().map(|state| app.members.count(*state)).sum::<usize>() + usize::from(bad_check.is_some());
-    if bad > 0 {
-        let reason = if app.members.count(State::Missing) > 0 {
-            reasons::COMPONENTS_MISSING
-        } else {
-            reasons::COMPONENTS_NOT_READY
-        };
-        return LazyStatement::new(ConditionStatus::False, reason, move || {
-            let members = BAD.iter().flat_map(|state| app.members.in_state(*state)).map(text);
-            message(bad_check.into_iter().chain(members), bad, MESSAGE_BUDGET)
-        });
-    }
-    let unknown_check = check(ConditionStatus::Unknown);
-    let unknown = app.members.count(State::Unknown) + unresolved.len() + usize::from(unknown_check.is_some());
-    if unknown > 0 {
-        return LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
+    let readiness = Readiness::of(app, unresolved.len());
+    let reason = readiness.reason();
+    match readiness {
+        Readiness::Terminating => terminating(app, feeds),
+        Readiness::Blocked(_) => LazyStatement::new(ConditionStatus::False, reason, move || {
+            let blocking = || Readiness::BLOCKING.iter();
+            let check = check(ConditionStatus::False);
+            let count = blocking().map(|state| app.members.count(*state)).sum::<usize>()
+                + app.members.blocking_suspended();
+            let suspended = app.members.in_state(State::Suspended).filter(|(_, entry)| entry.blocks);
+            let members =
+                blocking().flat_map(|state| app.members.in_state(*state)).chain(suspended).map(text);
+            let total = count + usize::from(check.is_some());
+            message(check.into_iter().chain(members), total, MESSAGE_BUDGET)
+        }),
+        Readiness::Unknown => LazyStatement::new(ConditionStatus::Unknown, reason, move || {
+            let check = check(ConditionStatus::Unknown);
+            let total = app.members.count(State::Unknown) + unresolved.len() + usize::from(check.is_some());
             let kinds = unresolved.iter().map(|(kind, why)| (format!("{kind}:"), why.to_string()));
             let members = app.members.in_state(State::Unknown).map(text);
-            message(kinds.chain(unknown_check).chain(members), unknown, MESSAGE_BUDGET)
-        });
+            message(kinds.chain(check).chain(members), total, MESSAGE_BUDGET)
+        }),
+        Readiness::NoMembers => LazyStatement::new(ConditionStatus::Unknown, reason, || no_members(app)),
+        Readiness::Ready => {
+            LazyStatement::new(ConditionStatus::True, reason, || match app.members.count(State::Suspended) {
+                0 => "All components ready".to_owned(),
+                suspended => format!("All components ready, {suspended} suspended"),
+            })
+        }
     }
-    let asks_for_members = app.kind_uses.values().any(|kind_use| kind_use.allows_members);
-    if app.members.total() == 0 && (asks_for_members || app.spec.health_check.is_none()) {
-        return LazyStatement::new(ConditionStatus::Unknown, reasons::NO_COMPONENTS, || no_members(app));
+}
+
+fn no_health_check_pod(app: &ApplicationState) -> Cow<'static, str> {
+    match app.check.validity {
+        Validity::Denied(reason, _) => format!("Pod not created: {reason}").into(),
+        Validity::Unknown | Validity::Valid | Validity::Invalid(_) => "Pod not found".into(),
     }
-    LazyStatement::new(ConditionStatus::True, reasons::COMPONENTS_READY, || "All components ready".to_owned())
+}
+
+/// What its own object reports: which finalizers it waits for.
+fn terminating<'a>(app: &'a ApplicationState, feeds: &'a Feeds) -> LazyStatement<'a> {
+    LazyStatement::new(ConditionStatus::False, reasons::TERMINATING, || {
+        let object = feeds.find(&Cluster::hub(), &app.dialect().kind(), &app.name);
+        let stored = object.and_then(|object| feeds.object(object));
+        stored.map_or("being deleted", |stored| &stored.facts.verdict.message).to_owned()
+    })
 }
 
 fn no_members(app: &ApplicationState) -> String {
@@ -298,10 +471,14 @@ fn settled(app: &ApplicationState, unresolved: Rc<[(GroupKind, Unresolved)]>) ->
             message(items, count, MESSAGE_BUDGET)
         });
     }
-    if !unresolved.is_empty() {
+    // No rule decides whether a generation has been observed.
+    let is_rules = |(_, why): &&(GroupKind, Unresolved)| matches!(why, Unresolved::Rules(_));
+    let unreadable = unresolved.iter().filter(|it| !is_rules(it)).count();
+    if unreadable > 0 {
         return LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
-            let items = unresolved.iter().map(|(kind, why)| (format!("{kind}:"), why.to_string()));
-            message(items, unresolved.len(), MESSAGE_BUDGET)
+            let items = unresolved.iter().filter(|it| !is_rules(it));
+            let items = items.map(|(kind, why)| (format!("{kind}:"), why.to_string()));
+            message(items, unreadable, MESSAGE_BUDGET)
         });
     }
     LazyStatement::new(ConditionStatus::True, reasons::RECONCILE_SUCCESS, || {
@@ -309,7 +486,11 @@ fn settled(app: &ApplicationState, unresolved: Rc<[(GroupKind, Unresolved)]>) ->
     })
 }
 
-fn is_installed<'a>(app: &'a ApplicationState, dependencies: &'a Dependencies) -> LazyStatement<'a> {
+fn is_installed<'a>(
+    app: &'a ApplicationState,
+    feeds: &'a Feeds,
+    dependencies: &'a [DependencyStatus],
+) -> LazyStatement<'a> {
     let any =
         |is_so: fn(&Presence) -> bool| app.components.iter().any(|component| is_so(&component.presence));
     let missing = any(|presence| matches!(presence, Presence::Absent | Presence::NotMember(_)));
@@ -327,10 +508,12 @@ fn is_installed<'a>(app: &'a ApplicationState, dependencies: &'a Dependencies) -
         });
     }
     if any(|presence| *presence == Presence::Unknown) {
-        return LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, || {
-            let unknown = app.components.iter().filter(|component| component.presence == Presence::Unknown);
-            let items = unknown.clone().map(|component| {
-                (format!("component {}:", component.key), format!("cannot read kind {}", component.kind))
+        return LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_UNKNOWN, move || {
+            let components = app.components.iter().enumerate();
+            let unknown = components.filter(|(_, component)| component.presence == Presence::Unknown);
+            let items = unknown.clone().map(|(index, component)| {
+                let (_, why) = unknown_presence(app, feeds, index);
+                (format!("component {}:", component.key), format!("{}: {why}", component.kind))
             });
             message(items, unknown.count(), MESSAGE_BUDGET)
         });
@@ -352,9 +535,7 @@ fn resolved<'a>(unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> 
                 "All kinds resolved".to_owned()
             });
         }
-        Some((_, Unresolved::Unreadable(unreadable))) => unreadable.reason(),
-        Some((_, Unresolved::ClusterScoped)) => reasons::CLUSTER_SCOPED,
-        Some((_, Unresolved::Version { .. })) => reasons::VERSION_NOT_SERVED,
+        Some((_, why)) => reason_of(why),
     };
     LazyStatement::new(ConditionStatus::False, reason, move || {
         let items =
@@ -363,10 +544,22 @@ fn resolved<'a>(unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> 
     })
 }
 
+fn reason_of(why: &Unresolved) -> &'static str {
+    match why {
+        Unresolved::Unreadable(unreadable) => unreadable.reason(),
+        Unresolved::ClusterScoped => reasons::CLUSTER_SCOPED,
+        Unresolved::Version { .. } => reasons::VERSION_NOT_SERVED,
+        Unresolved::Rules(_) => reasons::RULES_UNREADABLE,
+    }
+}
+
 /// What to do about it; may be empty.
 pub(super) fn remedy(kind: &GroupKind, why: &Unresolved) -> String {
     match why {
         Unresolved::Unreadable(unreadable) => unreadable.remedy(kind),
+        Unresolved::Rules(unreadable) => {
+            format!("{}, or start Bellwether with --without-health-rules", unreadable.remedy(kind))
+        }
         Unresolved::ClusterScoped | Unresolved::Version { .. } => String::new(),
     }
 }
@@ -375,7 +568,9 @@ pub(super) fn unresolved(app: &ApplicationState, feeds: &Feeds) -> Vec<(GroupKin
     let why = |(kind, kind_use): (&GroupKind, &super::application_state::KindUse)| {
         Some((kind.clone(), app.unresolved(kind_use, feeds.get(kind_use.feed)?)?))
     };
-    app.kind_uses.iter().filter_map(why).collect()
+    let rules = feeds.rules_unreadable().filter(|_| app.kind_uses.values().any(|it| it.allows_members));
+    let rules = rules.map(|why| (GroupKind::bellwether("HealthRule"), Unresolved::Rules(why.clone())));
+    app.kind_uses.iter().filter_map(why).chain(rules).collect()
 }
 
 /// `None` without a health check.
@@ -404,6 +599,9 @@ fn health_check(app: &ApplicationState) -> Option<LazyStatement<'_>> {
         Validity::Invalid(why) => {
             LazyStatement::new(ConditionStatus::False, reasons::INVALID_TEMPLATE, || why.to_string())
         }
+        Validity::Denied(reason, why) => {
+            LazyStatement::new(ConditionStatus::False, *reason, || why.to_string())
+        }
     })
 }
 
@@ -420,10 +618,10 @@ fn adopted(app: &ApplicationState) -> Option<LazyStatement<'_>> {
     })
 }
 
-fn cycle(app: &ApplicationState) -> Option<LazyStatement<'_>> {
-    let way = app.cycle.as_ref()?;
-    Some(LazyStatement::new(ConditionStatus::True, reasons::DEPENDENCY_CYCLE, || {
-        let names: Vec<_> = way.iter().map(|name| &*name.name).collect();
-        message([(names.join(" -> "), "")], 1, MESSAGE_BUDGET)
-    }))
+fn cycle<'a>(app: &'a ApplicationState, dependencies: &'a Dependencies<'a>) -> Option<LazyStatement<'a>> {
+    dependencies.is_cyclic(app).then(|| {
+        LazyStatement::new(ConditionStatus::True, reasons::DEPENDENCY_CYCLE, || {
+            message([(dependencies.cycle(app).unwrap_or_default(), "")], 1, MESSAGE_BUDGET)
+        })
+    })
 }

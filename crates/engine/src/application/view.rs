@@ -1,20 +1,22 @@
 //! Answers queries about Applications: the view with all members, and the summary without them.
 
-use bellwether_api::ConditionStatus;
+use bellwether_api::{ConditionStatus, ObjectCounts};
 use bellwether_conditions::Statement;
 use bellwether_model::State;
 use jiff::Timestamp;
 
 use crate::{
     condition_types::READY,
+    dialect::Dialect,
     facts::Facts,
     feeds::Feeds,
     group_ref::GroupRef,
+    group_state,
     id::{GroupKind, NamespacedName},
     lazy_statement::LazyStatement,
     members::{MemberEntry, MemberId},
     planted::Bug,
-    stored_condition,
+    stats::GroupSample,
     view::{
         Condition, Detail, Group, GroupRelation, GroupStatus, Member, Relation, StandsFor, StatusSummary,
     },
@@ -23,11 +25,9 @@ use crate::{
 use super::{
     Applications, app_k8s_io,
     application_state::{ApplicationState, NotMember},
-    status::{self, Dependencies},
+    dependencies::Dependencies,
+    status,
 };
-
-/// Worst first.
-const BLOCKING: [State; 4] = [State::Failed, State::Missing, State::InProgress, State::Terminating];
 
 impl Applications {
     /// In no particular order.
@@ -38,24 +38,26 @@ impl Applications {
     /// `None` if there is no such Application.
     pub(super) fn status_summary(&self, group: &GroupRef, feeds: &Feeds) -> Option<GroupStatus> {
         let app = self.apps.named(group)?;
-        let conditions = if app.is_known(feeds) && !Bug::AnswerWithStoredStatus.is_planted() {
-            statements(app, feeds, &self.dependency_statuses(app))
+        let (state, conditions) = if app.is_known(feeds) && !Bug::AnswerWithStoredStatus.is_planted() {
+            let conditions = statements(app, feeds, &self.dependency_statuses(app));
+            (state(app, feeds, readiness(&conditions)), conditions)
         } else {
             // A relist is in progress, so members may be from two points in time. Fall back to the published
             // conditions, if they match the last evaluation.
             let Some(published) = app.publication.last_published() else {
-                let feeds_used = app.kind_uses.iter().map(|(kind, kind_use)| (kind, kind_use.feed));
-                return Some(GroupStatus::waiting_for(feeds.inconsistent_kinds(feeds_used)));
+                return Some(GroupStatus::waiting_for(app.waiting_for(feeds)));
             };
-            published
+            let evaluated = || state(app, feeds, readiness(&published));
+            (app.publication.stored_state().unwrap_or_else(evaluated), published)
         };
+        let state = if app.deleting { State::Terminating } else { state };
         let ready = readiness(&conditions);
         Some(GroupStatus::Known(Box::new(StatusSummary {
             kind: group.kind.kind(),
             name: app.name.clone(),
             healthy: ready == ConditionStatus::True && !app.deleting,
-            state: state(app, ready),
-            since: app.publication.since(READY, ready),
+            state,
+            since: since(app, state, ready),
             conditions,
             meaning: None,
         })))
@@ -65,7 +67,7 @@ impl Applications {
         let dependencies = self.dependency_statuses(app);
         let conditions = statements(app, feeds, &dependencies);
         let ready = readiness(&conditions);
-        let state = state(app, ready);
+        let state = if app.deleting { State::Terminating } else { state(app, feeds, ready) };
         let condition = |(type_, statement): (&'static str, Statement)| Condition {
             type_,
             since: app.publication.since(type_, statement.status),
@@ -78,8 +80,8 @@ impl Applications {
             since: since(app, state, ready),
             state,
             conditions: conditions.into_iter().map(condition).collect(),
-            counts: app.members.counts(),
-            progress: app.members.progress(),
+            counts: counts(app),
+            progress: group_state::progress(app.members.progress(), state),
             members: app
                 .members
                 .worst_first()
@@ -88,7 +90,7 @@ impl Applications {
             detail: Detail::Application {
                 type_: app.spec.type_.clone(),
                 version: app.spec.version.clone(),
-                dependencies,
+                dependencies: dependencies.statuses,
             },
         }
     }
@@ -115,10 +117,19 @@ impl Applications {
     }
 }
 
+/// As in the stored status: `app.k8s.io` counts suspended members as ready.
+fn counts(app: &ApplicationState) -> ObjectCounts {
+    let counts = app.members.counts();
+    match app.app_k8s_io {
+        Some(_) => ObjectCounts { ready: counts.ready + counts.suspended, suspended: 0, ..counts },
+        None => counts,
+    }
+}
+
 fn statements(
     app: &ApplicationState,
     feeds: &Feeds,
-    dependencies: &Dependencies,
+    dependencies: &Dependencies<'_>,
 ) -> Vec<(&'static str, Statement)> {
     let conditions = conditions(app, feeds, dependencies).into_iter();
     conditions.filter_map(|(type_, statement)| Some((type_, Statement::from(statement?)))).collect()
@@ -132,7 +143,7 @@ fn readiness(conditions: &[(&'static str, Statement)]) -> ConditionStatus {
 fn conditions<'a>(
     app: &'a ApplicationState,
     feeds: &'a Feeds,
-    dependencies: &'a Dependencies,
+    dependencies: &'a Dependencies<'a>,
 ) -> Vec<(&'static str, Option<LazyStatement<'a>>)> {
     match &app.app_k8s_io {
         None => status::conditions(app, feeds, dependencies).into(),
@@ -153,43 +164,47 @@ fn relation(app: &ApplicationState, kind: &GroupKind, facts: &Facts) -> Relation
     }
 }
 
-/// The worst blocking state of a member.
-fn state(app: &ApplicationState, ready: ConditionStatus) -> State {
-    match ready {
+pub(super) fn sample(app: &ApplicationState, feeds: &Feeds) -> GroupSample {
+    let ready = app.last_ready.unwrap_or(ConditionStatus::Unknown);
+    let state = match app.publication.desired_state() {
         _ if app.deleting => State::Terminating,
-        ConditionStatus::True => State::Ready,
-        ConditionStatus::Unknown => State::Unknown,
-        ConditionStatus::False => {
-            let is_there = |state: &State| app.members.count(*state) > 0;
-            // No member blocks, so the health-check Pod does.
-            BLOCKING.into_iter().find(is_there).unwrap_or(State::InProgress)
-        }
+        // During a relist, the last evaluation counts.
+        Some(state) => state,
+        None => state(app, feeds, ready),
+    };
+    GroupSample {
+        group: app.publication.group().clone(),
+        state,
+        progress: group_state::progress(app.members.progress(), state),
+        since: since(app, state, ready),
+        transitions: app.publication.transitions,
     }
 }
 
-/// Since when the Application is in its state. Ready: the stored time, but not before the latest member
-/// became ready, because the status may be old. Otherwise: since the first member was in this state; a stored
-/// time could be about other members.
+/// As in `status.state`. `app.k8s.io` has its own rules for Ready, so its state follows them.
+fn state(app: &ApplicationState, feeds: &Feeds, ready: ConditionStatus) -> State {
+    match (app.dialect(), ready) {
+        (Dialect::AppK8sIo, ConditionStatus::True) => State::Ready,
+        (Dialect::AppK8sIo, ConditionStatus::Unknown) => State::Unknown,
+        (Dialect::AppK8sIo, ConditionStatus::False) | (Dialect::Bellwether, _) => status::state(app, feeds),
+    }
+}
+
+/// Since when the Application is in its state, for probes and the terminal alike. Ready: the stored time, but
+/// not before the latest member became ready, because the status may be old. Otherwise: since the first member
+/// was in this state; a stored time could be about other members.
 fn since(app: &ApplicationState, state: State, ready: ConditionStatus) -> Option<Timestamp> {
-    let stored = app.publication.stored();
-    let stored = stored
-        .iter()
-        .find(|condition| {
-            *condition.type_ == *READY && stored_condition::status(stored, READY) == Some(ready)
-        })
-        .and_then(|condition| Some(condition.last_transition_time.as_ref()?.0));
-    let known = |entry: &MemberEntry| entry.since;
+    let members = &app.members;
+    let stored = app.publication.stored_since(READY, ready);
     match state {
-        State::Ready => {
-            let times: Vec<_> = app.members.worst_first().map(|(_, entry)| known(entry)).collect();
-            let last = times.iter().flatten().max().copied();
-            // Without a stored time, all members must have one.
-            if stored.is_some() || times.iter().all(Option::is_some) { stored.max(last) } else { None }
+        State::Ready if stored.is_some() || members.total() > 0 && members.has_all_times() => {
+            stored.max(members.latest())
         }
-        State::Failed | State::Missing | State::InProgress if app.members.count(state) > 0 => {
-            app.members.in_state(state).filter_map(|(_, entry)| known(entry)).min()
+        State::Failed | State::Missing | State::InProgress if members.count(state) > 0 => {
+            members.earliest(state)
         }
-        _ => stored,
+        // Also before it is stored.
+        _ => app.publication.since(READY, ready),
     }
 }
 
@@ -209,7 +224,8 @@ fn member(app: &ApplicationState, feeds: &Feeds, member_id: MemberId, entry: &Me
         reason: reason.into_owned(),
         message: message.into_owned(),
         since: entry.since,
-        rule: stored.map(|stored| stored.facts.verdict.rule.clone()),
+        rule: status::rule(feeds, member_id, entry).cloned(),
+        cause: entry.cause().and_then(|pod| status::cause(feeds, pod)),
         component_conditions: None,
     }
 }

@@ -7,12 +7,13 @@ use super::Engine;
 use crate::{
     clusters::ClusterStatus,
     effect::{Part, Slot, Write},
+    event::Unreadable,
     facts::Facts,
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
     id::{Cluster, GroupKind, NamespacedName},
     lens::Lens,
-    stats::EngineStats,
+    stats::{EngineStats, GroupSamples},
     view::{Group, GroupRelation, GroupStatus},
 };
 
@@ -89,6 +90,19 @@ impl Engine {
         self.groupings.iter().flat_map(|grouping| grouping.relations(kind, name, facts)).collect()
     }
 
+    /// The objects of a kind in the hub with their current verdicts, sorted by name, or why they are not known.
+    /// `None` if the kind is not followed, or not listed yet.
+    pub fn objects(&self, kind: &GroupKind) -> Option<Result<Vec<(&NamespacedName, &Facts)>, &Unreadable>> {
+        let (id, feed) = self.feeds.of_kind(&Cluster::hub(), kind)?;
+        if let Some(unreadable) = &feed.unreadable {
+            return Some(Err(unreadable));
+        }
+        let objects = self.feeds.all(id).into_iter().filter_map(|object| self.feeds.object(object));
+        let mut objects: Vec<_> = objects.map(|stored| (&stored.name, &stored.facts)).collect();
+        objects.sort_by_key(|(name, _)| *name);
+        feed.listed.then_some(Ok(objects))
+    }
+
     /// The lens for a kind, with the active HealthRules.
     pub fn lens(&self, kind: &GroupKind) -> Lens {
         Lens::new(kind, self.feeds.rules().clone())
@@ -115,6 +129,15 @@ impl Engine {
             grouping.add_to_stats(&mut stats);
         }
         stats
+    }
+
+    /// The groups that have been evaluated, at most `limit`, for metrics.
+    pub fn group_samples(&self, limit: usize) -> GroupSamples {
+        let mut samples = GroupSamples::new(limit);
+        for grouping in &self.groupings {
+            grouping.add_samples(&self.feeds, &mut samples);
+        }
+        samples
     }
 
     /// Groups that contain one another, so that their nested evaluation does not end.

@@ -3,12 +3,17 @@
 use bellwether_api::{
     ComponentPresence,
     ConditionStatus::{self, False, True, Unknown},
+    State,
 };
 use bellwether_conditions::{Class, Contribution, Policy, normalise};
 use jiff::Timestamp;
 
 use crate::{
-    component_conditions::ComponentConditions, event::Unreadable, planted::Bug, reasons::rollup as reasons,
+    component_conditions::ComponentConditions,
+    condition_types::{AVAILABLE, DEGRADED, PROGRESSING},
+    event::Unreadable,
+    planted::Bug,
+    reasons::rollup as reasons,
 };
 
 use super::{policies::Policies, triple::Triple};
@@ -20,6 +25,8 @@ pub(super) struct ComponentReport {
     pub(super) degraded: Contribution<'static>,
     /// `None` if it does not report Upgradeable, which means no objection.
     pub(super) upgradeable: Option<Contribution<'static>>,
+    /// Whether the component has at least one of the first three conditions.
+    has_reported: bool,
 }
 
 /// Why an entry has no object whose conditions count.
@@ -66,8 +73,12 @@ impl ComponentReport {
             let contribution = |policy: &Policy| {
                 let mut reported = normalise(policy, source).into_owned();
                 if reported.repeated > 0 {
-                    let more =
-                        format!(" ({} {} conditions, using the first)", reported.repeated + 1, policy.type_);
+                    let differ = facts
+                        .conditions
+                        .iter()
+                        .any(|condition| condition.type_ == policy.type_ && condition.contradicted);
+                    let what = if differ { " with different status" } else { ", using the first" };
+                    let more = format!(" ({} {} conditions{what})", reported.repeated + 1, policy.type_);
                     let more = if reported.message.is_empty() { more.trim_start() } else { &more };
                     reported.message.to_mut().push_str(more);
                 }
@@ -80,6 +91,10 @@ impl ComponentReport {
                 progressing: contribution(&policies.progressing),
                 degraded: contribution(&policies.degraded),
                 upgradeable: reports_upgradeable.then(|| contribution(&policies.upgradeable)),
+                has_reported: source
+                    .conditions
+                    .iter()
+                    .any(|condition| [AVAILABLE, PROGRESSING, DEGRADED].contains(&condition.type_)),
             }
         })
     }
@@ -114,6 +129,7 @@ impl ComponentReport {
             progressing: unknown(&policies.progressing, before.map(|report| &report.progressing)),
             degraded: unknown(&policies.degraded, before.map(|report| &report.degraded)),
             upgradeable: Some(unknown(&policies.upgradeable, upgradeable)),
+            has_reported: true,
         }
     }
 
@@ -147,6 +163,7 @@ impl ComponentReport {
             progressing: contribution(&policies.progressing),
             degraded: contribution(&policies.degraded),
             upgradeable: may_block_upgrade.then(|| contribution(&policies.upgradeable)),
+            has_reported: true,
         }
     }
 
@@ -155,6 +172,14 @@ impl ComponentReport {
             available: self.available.status,
             progressing: self.progressing.status,
             degraded: self.degraded.status,
+        }
+    }
+
+    /// The conditions as a state. A new component is not `Failed` before its operator has reported anything.
+    pub(super) fn state(&self) -> State {
+        match self.triple().state() {
+            State::Failed if !self.has_reported => State::InProgress,
+            state => state,
         }
     }
 

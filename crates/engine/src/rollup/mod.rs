@@ -38,7 +38,7 @@ use crate::{
     publication::Publication,
     registry::{GroupId, Registry},
     requested_fields::RequestedFields,
-    stats::EngineStats,
+    stats::{EngineStats, GroupSamples},
     view::{Group, GroupRelation, GroupStatus},
 };
 
@@ -55,6 +55,8 @@ pub(crate) struct Rollups {
     memberships: HashMap<ObjectId, Box<[EntryId]>>,
     /// Rollups that are components of Rollups.
     graph: DependencyGraph,
+    /// Rollups whose child Rollups changed since their cycles were found.
+    cycles_due: BTreeSet<GroupId>,
 }
 
 impl Grouping for Rollups {
@@ -91,11 +93,11 @@ impl Grouping for Rollups {
         cx: &mut GroupingContext<'_>,
     ) {
         let OwnObject::Rollup(written) = own else { return };
-        let OwnManifest { generation, spec, status, .. } = &**written;
+        let OwnManifest { generation, created, spec, status } = &**written;
         let group = GroupRef::new(OwnKind::Rollup, name.clone());
         let Some(id) = self.all.id(&group) else {
             let publication =
-                Publication::new(group.clone(), &status::CONDITIONS, facts, *generation, status);
+                Publication::new(group.clone(), &status::CONDITIONS, facts, (*generation, *created), status);
             let mut rollup = RollupState::new(publication, facts.deleting, spec.clone());
             rollup.load_stored_since(status);
             let id = self.all.insert(group, rollup);
@@ -124,7 +126,8 @@ impl Grouping for Rollups {
 
     fn remove(&mut self, group: &GroupRef, cx: &mut GroupingContext<'_>) {
         let Some(id) = self.all.id(group) else { return };
-        self.remove_spec(id, cx.feeds);
+        self.remove_spec(id);
+        self.find_due_cycles(cx.feeds);
         let Some((_, rollup)) = self.all.remove(group, cx.queue) else { return };
         rollup.publication.withdraw(cx.queue);
         for feed in rollup.kind_feeds.into_values() {
@@ -177,6 +180,7 @@ impl Grouping for Rollups {
         if !self.all.is_synced() {
             return;
         }
+        self.find_due_cycles(cx.feeds);
         while let Some(id) = self.all.next_dirty(cx.queue) {
             let Some(rollup) = self.all.get_mut(id) else { continue };
             if !rollup.is_known(cx.feeds) {
@@ -192,18 +196,15 @@ impl Grouping for Rollups {
             if let Some(next) = evaluation.next().filter(|_| !Bug::SetNoDampingTimer.is_planted()) {
                 cx.queue.schedule(next, rollup.publication.timer());
             }
-            if rollup.deleting {
-                rollup.publication.withdraw(cx.queue);
-                continue;
-            }
             let statuses = status::statuses(rollup, &evaluation, cx.feeds);
-            rollup.publication.request_write(statuses, false, cx.now, cx.queue);
+            let state = view::state(rollup, evaluation.triple());
+            rollup.publication.request_write(statuses, Some(state), false, cx.now, cx.queue);
         }
     }
 
     fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Write> {
         let rollup = self.all.named(group)?;
-        if !self.all.is_synced() || rollup.deleting || !rollup.is_known(feeds) {
+        if !self.all.is_synced() || !rollup.is_known(feeds) {
             return None;
         }
         rollup.publication.render_write(&status::render(rollup, feeds, now))
@@ -244,6 +245,12 @@ impl Grouping for Rollups {
         self.all_claims(kind, name, facts)
     }
 
+    fn add_samples(&self, _feeds: &Feeds, samples: &mut GroupSamples) {
+        for (rollup, triple) in self.all.iter().filter_map(|rollup| Some((rollup, rollup.last_evaluated?))) {
+            samples.add(|| view::sample(rollup, triple));
+        }
+    }
+
     fn add_to_stats(&self, stats: &mut EngineStats) {
         stats.rollups = self.by_health();
         let rollups: usize = self.all.iter().map(RollupState::index_entries).sum();
@@ -277,7 +284,6 @@ impl Rollups {
             return;
         }
         let concerned: BTreeSet<_> = before.iter().chain(&entry_ids).map(|(id, _)| *id).collect();
-        let mut parents = Vec::new();
         for id in concerned {
             let Some(rollup) = self.all.get_mut(id) else { continue };
             let of_rollup = |entry_ids: &BTreeSet<EntryId>| -> BTreeSet<usize> {
@@ -311,16 +317,13 @@ impl Rollups {
                     } else {
                         rollup.child_rollups.insert(stored.name.clone())
                     };
-                    parents.extend(is_new.then_some(id));
+                    self.cycles_due.extend(is_new.then_some(id));
                 }
             }
             self.all.mark_dirty(id);
         }
         if !entry_ids.is_empty() {
             self.memberships.insert(object, entry_ids.into_iter().collect());
-        }
-        for id in parents {
-            self.find_cycles(id, cx.feeds);
         }
     }
 
@@ -329,7 +332,7 @@ impl Rollups {
         if !self.all.is_synced() {
             return;
         }
-        self.remove_spec(id, cx.feeds);
+        self.remove_spec(id);
         let Some(rollup) = self.all.get_mut(id) else { return };
         let (parsed, invalid_entries) = component_entry::parse(&rollup.name.name, &rollup.spec);
         rollup.invalid_entries = invalid_entries;
@@ -383,7 +386,7 @@ impl Rollups {
     }
 
     /// Removes the Rollup from the index and drops its counts.
-    fn remove_spec(&mut self, id: GroupId, feeds: &Feeds) {
+    fn remove_spec(&mut self, id: GroupId) {
         let Some(rollup) = self.all.get_mut(id) else { return };
         for (index, entry) in rollup.entries.iter().enumerate() {
             self.index.remove(entry.feed, (id, index), &entry.target, &entry.selector_label);
@@ -396,6 +399,6 @@ impl Rollups {
                 }
             }
         }
-        self.find_cycles(id, feeds);
+        self.cycles_due.insert(id);
     }
 }

@@ -62,6 +62,8 @@ pub(super) struct Evaluation {
 pub(super) enum Progressing {
     /// Under the policy `Matrix`, a component requires manual intervention, which makes Progressing False.
     InterventionRequired,
+    /// The Rollup itself is being deleted, which makes Progressing True.
+    Terminating,
     /// The merged class.
     As(Option<Class>),
 }
@@ -198,7 +200,7 @@ impl RollupState {
         self.without_conditions.remove(&object);
         let identity = self.identity(&feed.kind, &stored.name.namespace, &stored.name.name);
         let object = (feed.kind.clone(), stored.name.clone());
-        self.put(member_id, identity, object, &report, report.triple().state());
+        self.put(member_id, identity, object, &report, report.state());
     }
 
     pub(super) fn forget(&mut self, object: ObjectId) {
@@ -278,7 +280,7 @@ impl RollupState {
         // Operators report no progress in percent.
         let progress = if state == State::Ready { 100 } else { 0 };
         let since = report.most_significant().since;
-        self.members.put(member_id, MemberEntry { kind, name, state, progress, settled: true, since });
+        self.members.put(member_id, MemberEntry { progress, ..MemberEntry::new(kind, name, state, since) });
         self.reports.put(member_id, identity, report);
     }
 
@@ -358,7 +360,9 @@ impl RollupState {
             && !reports.requiring_intervention.is_empty();
         Evaluation {
             available,
-            progressing: if requires_intervention {
+            progressing: if self.deleting {
+                Progressing::Terminating
+            } else if requires_intervention {
                 Progressing::InterventionRequired
             } else {
                 Progressing::As(reports.progressing.worst())
@@ -396,6 +400,7 @@ impl Evaluation {
             available: status(&self.policies.available, self.available.class),
             progressing: match self.progressing {
                 Progressing::InterventionRequired => bellwether_api::ConditionStatus::False,
+                Progressing::Terminating => bellwether_api::ConditionStatus::True,
                 Progressing::As(class) => status(&self.policies.progressing, class),
             },
             degraded: status(&self.policies.degraded, self.degraded.class),

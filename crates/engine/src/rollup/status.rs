@@ -12,12 +12,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
     condition_types::{AVAILABLE, DEGRADED, PROGRESSING, RESOLVED, UPGRADEABLE},
+    deciding_condition::deciding_type,
     feeds::{Feed, Feeds},
+    id::{Cluster, GroupKind},
     members::MemberId,
     planted::Bug,
-    publication::ConditionSet,
+    publication::{ConditionSet, Recorded},
     reasons::rollup as reasons,
-    stored_condition::ConditionShape,
+    stored_condition::{ConditionShape, StoredCondition},
 };
 
 use super::{
@@ -25,6 +27,7 @@ use super::{
     component_report::{Absence, ComponentReport},
     component_reports::ComponentKey,
     rollup_state::{Evaluation, Progressing, RollupState},
+    view,
 };
 
 /// In `status.components`.
@@ -39,15 +42,17 @@ const MESSAGE_BUDGET: usize = 1024;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE, RESOLVED],
-    recorded: &[
-        (AVAILABLE, Some(True)),
-        (PROGRESSING, None),
-        (DEGRADED, Some(False)),
-        (UPGRADEABLE, Some(True)),
-    ],
+    recorded: &[Recorded::State(deciding_message), Recorded::Condition(UPGRADEABLE, True)],
     shape: ConditionShape::Generation,
     overwrite_hint: None,
 };
+
+/// Of the most significant bad condition: it names the components that decide.
+fn deciding_message(conditions: &[StoredCondition]) -> Option<&str> {
+    let find = |type_: &str| conditions.iter().find(|condition| *condition.type_ == *type_);
+    let status = |type_: &str| find(type_).map(StoredCondition::status);
+    find(deciding_type(status))?.message.as_deref()
+}
 
 /// `None` for conditions that do not apply.
 pub(super) fn statuses(
@@ -103,6 +108,7 @@ pub(super) fn statements(
     });
     let progressing = match evaluation.progressing {
         Progressing::InterventionRequired => requires_intervention(rollup, feeds),
+        Progressing::Terminating => terminating(rollup, feeds),
         Progressing::As(class) => {
             let damped = Damped::immediate(class);
             condition(&policies.progressing, &reports.progressing, damped, |report| {
@@ -145,6 +151,14 @@ fn source_text<'a>(
     let ReasonAndMessage(reason, message) =
         rollup.report(key.member_id, feeds).as_ref().map(which).unwrap_or_default();
     SourceText { name, reason: reason.into(), message: message.into() }
+}
+
+/// What its own object reports: which finalizers it waits for.
+fn terminating(rollup: &RollupState, feeds: &Feeds) -> Statement {
+    let object = feeds.find(&Cluster::hub(), &GroupKind::bellwether("Rollup"), &rollup.name);
+    let stored = object.and_then(|object| feeds.object(object));
+    let message = stored.map_or("being deleted".into(), |stored| stored.facts.verdict.message.clone());
+    Statement::new(True, reasons::TERMINATING, message)
 }
 
 /// Under `Matrix`, such a component decides, whatever the others report.
@@ -234,13 +248,16 @@ pub(super) fn render(rollup: &RollupState, feeds: &Feeds, now: Timestamp) -> Rol
     let placeholders =
         placeholders + rollup.invalid_entries.iter().filter(|invalid| invalid.counted_kind.is_some()).count();
     let count = rollup.members.total() - placeholders;
+    let state = view::state(rollup, triple);
     RollupStatus {
         observed_generation: Some(rollup.publication.generation),
         conditions: rollup.publication.conditions(statements, now).into_iter().map(Into::into).collect(),
         meaning: Some(triple.meaning().into_owned()),
         health: Some(triple.health()),
+        state: Some(state),
         components: components(rollup, feeds),
         component_count: i32::try_from(count).ok(),
+        last_event: rollup.publication.last_event(state, now),
     }
 }
 

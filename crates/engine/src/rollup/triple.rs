@@ -54,8 +54,7 @@ impl Triple {
         let is_bad = available == False || degraded == True;
         match progressing {
             True => State::InProgress,
-            False if is_bad => State::Failed,
-            Unknown if degraded == True => State::Failed,
+            False | Unknown if is_bad => State::Failed,
             False if available == True && degraded == False => State::Ready,
             False | Unknown => State::Unknown,
         }
@@ -120,7 +119,7 @@ mod tests {
     #[case([False, True, False], State::InProgress, RollupHealth::Error)]
     #[case([True, False, True], State::Failed, RollupHealth::Error)]
     #[case([False, False, False], State::Failed, RollupHealth::Error)]
-    #[case([False, Unknown, Unknown], State::Unknown, RollupHealth::Error)]
+    #[case([False, Unknown, Unknown], State::Failed, RollupHealth::Error)]
     #[case([True, Unknown, False], State::Unknown, RollupHealth::Warning)]
     #[case([True, False, Unknown], State::Unknown, RollupHealth::Warning)]
     #[case([Unknown, False, False], State::Unknown, RollupHealth::Warning)]

@@ -9,9 +9,11 @@ use crate::{
     facts::Facts,
     feeds::Feeds,
     group_ref::GroupRef,
+    group_state,
     id::{GroupKind, NamespacedName},
     members::{MemberEntry, MemberId},
     planted::Bug,
+    stats::GroupSample,
     view::{
         Condition, Detail, Group, GroupRelation, GroupStatus, Member, Relation, ReportedConditions,
         StandsFor, StatusSummary,
@@ -47,27 +49,32 @@ impl Rollups {
         now: Timestamp,
     ) -> Option<GroupStatus> {
         let rollup = self.all.named(group)?;
-        let (triple, conditions) = if rollup.is_known(feeds) && !Bug::AnswerWithStoredStatus.is_planted() {
-            let evaluation = rollup.evaluate(now);
-            (evaluation.triple(), statements(rollup, &evaluation, feeds))
-        } else {
-            // A relist is in progress, so components may be from two points in time. Fall back to the
-            // published conditions, if they match the last evaluation.
-            match rollup
-                .publication
-                .last_published()
-                .and_then(|published| Some((as_published(&published)?, published)))
-            {
-                Some(published) => published,
-                None => return Some(GroupStatus::waiting_for(rollup.waiting_for(feeds))),
-            }
-        };
+        let (triple, state, conditions) =
+            if rollup.is_known(feeds) && !Bug::AnswerWithStoredStatus.is_planted() {
+                let evaluation = rollup.evaluate(now);
+                let triple = evaluation.triple();
+                (triple, state(rollup, triple), statements(rollup, &evaluation, feeds))
+            } else {
+                // A relist is in progress, so components may be from two points in time. Fall back to the
+                // published conditions, if they match the last evaluation.
+                match rollup
+                    .publication
+                    .last_published()
+                    .and_then(|published| Some((as_published(&published)?, published)))
+                {
+                    Some((triple, published)) => {
+                        let stored = rollup.publication.stored_state();
+                        (triple, stored.unwrap_or_else(|| state(rollup, triple)), published)
+                    }
+                    None => return Some(GroupStatus::waiting_for(rollup.waiting_for(feeds))),
+                }
+            };
         Some(GroupStatus::Known(Box::new(StatusSummary {
             kind: GroupKind::bellwether("Rollup"),
             name: rollup.name.clone(),
             healthy: triple.health() == RollupHealth::Healthy && !rollup.deleting,
-            state: state(rollup, triple),
-            since: health_since(rollup, triple),
+            state,
+            since: since(rollup, state, triple),
             conditions,
             meaning: Some(triple.meaning().into_owned()),
         })))
@@ -124,7 +131,7 @@ pub(super) fn view(rollup: &RollupState, feeds: &Feeds, now: Timestamp) -> Group
         since: since(rollup, state, triple),
         conditions: statements(rollup, &evaluation, feeds).into_iter().map(condition).collect(),
         counts: rollup.members.counts(),
-        progress: rollup.members.progress(),
+        progress: group_state::progress(rollup.members.progress(), state),
         members: rollup
             .reports
             .worst_first()
@@ -155,20 +162,37 @@ fn as_published(published: &[(&'static str, Statement)]) -> Option<Triple> {
     })
 }
 
-/// As the three conditions say. But if a component is missing, that explains Unknown and InProgress.
-fn state(rollup: &RollupState, triple: Triple) -> State {
+pub(super) fn sample(rollup: &RollupState, triple: Triple) -> GroupSample {
+    let state = state(rollup, triple);
+    GroupSample {
+        group: rollup.publication.group().clone(),
+        state,
+        progress: group_state::progress(rollup.members.progress(), state),
+        since: since(rollup, state, triple),
+        transitions: rollup.publication.transitions,
+    }
+}
+
+/// As in `status.state`: as the three conditions say. But if a component is missing, that explains Unknown and
+/// InProgress; and a Rollup of components that are missing or new is not Failed.
+pub(super) fn state(rollup: &RollupState, triple: Triple) -> State {
+    let has = |state: State| rollup.members.count(state) > 0;
+    let is_unreported = triple.progressing == ConditionStatus::Unknown && !has(State::Failed);
     match triple.state() {
         _ if rollup.deleting => State::Terminating,
-        State::Unknown | State::InProgress if rollup.members.count(State::Missing) > 0 => State::Missing,
+        State::Unknown | State::InProgress if has(State::Missing) => State::Missing,
+        State::Failed if is_unreported && has(State::Missing) => State::Missing,
+        State::Failed if is_unreported && has(State::InProgress) => State::InProgress,
         state => state,
     }
 }
 
-/// Since the first component was in this state; if none is, since the health has its value.
+/// For probes and the terminal alike. Since the first component was in this state; if none is, since the
+/// health has its value.
 fn since(rollup: &RollupState, state: State, triple: Triple) -> Option<Timestamp> {
     if matches!(state, State::Failed | State::Missing | State::InProgress) && rollup.members.count(state) > 0
     {
-        return rollup.members.in_state(state).filter_map(|(_, entry)| entry.since).min();
+        return rollup.members.earliest(state);
     }
     health_since(rollup, triple)
 }
@@ -223,6 +247,7 @@ fn member(rollup: &RollupState, feeds: &Feeds, member_id: MemberId, entry: &Memb
         since: entry.since,
         // The operator decides, not a rule.
         rule: None,
+        cause: None,
         component_conditions: Some(ReportedConditions { available, progressing, degraded, upgradeable }),
     })
 }

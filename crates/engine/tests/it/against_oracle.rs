@@ -110,7 +110,7 @@ pub(crate) fn compare(world: &World) {
         assert!(world.wants().is_empty(), "nothing is pending before the base kinds are listed");
         return;
     }
-    for (name, app) in oracle.applications().filter(|(_, app)| app.metadata.deletion_timestamp.is_none()) {
+    for (name, app) in oracle.applications() {
         let Some(expected) = oracle.status(app) else { continue };
         let mut status = json!(app.status);
         if let Some(Write::Status { patch, .. }) =

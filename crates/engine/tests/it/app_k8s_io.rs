@@ -1,7 +1,7 @@
 //! Applications of app.k8s.io/v1beta1: status, addOwnerRef, invalid specs, and a second controller that
 //! writes the same status.
 
-use bellwether_engine::{Dialect, Part, Unreadable};
+use bellwether_engine::{Dialect, GroupRef, OwnKind, Part, Unreadable};
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -96,8 +96,12 @@ fn the_status_has_the_shape_of_app_k8s_io() {
     "False ComponentsNotReady: 1 components not ready"
 )]
 #[case::suspended(
-    with(deployment("x", 1, 3), &json!({"spec": {"paused": true}})), "Deployment x Ready", "1/1",
+    with(deployment("x", 3, 3), &json!({"spec": {"paused": true}})), "Deployment x Ready", "1/1",
     "True ComponentsReady: all components ready"
+)]
+#[case::suspended_and_not_available(
+    with(deployment("x", 1, 3), &json!({"spec": {"paused": true}})), "Deployment x InProgress", "0/1",
+    "False ComponentsNotReady: 1 components not ready"
 )]
 #[case::terminating(
     with(deployment("x", 3, 3), &json!({"metadata": {"deletionTimestamp": "2026-11-14T09:00:00Z"}})),
@@ -420,10 +424,7 @@ fn a_status_of_the_original_controller_is_kept_where_right() {
     assert_eq!(conditions[0]["lastTransitionTime"], turned);
     assert_ne!(conditions[0]["lastUpdateTime"], turned, "the message changed later");
     let transitions: Vec<_> = world.transitions.iter().map(|it| (it.object.to_string(), it.to)).collect();
-    assert_eq!(
-        transitions,
-        [("Application.app.k8s.io shop/web".to_owned(), bellwether_model::ConditionStatus::False)]
-    );
+    assert_eq!(transitions, [("Application.app.k8s.io shop/web".to_owned(), "False")]);
 }
 
 #[rstest]
@@ -536,4 +537,17 @@ fn own_changes_are_not_a_write_conflict(#[values(Fault::None, Fault::WatchFirst)
         assert_eq!(ready(&world), "True ComponentsReady: all components ready");
     }
     assert_eq!(world.warnings, []);
+}
+
+/// A query counts as the stored status does.
+#[test]
+fn a_suspended_component_counts_as_ready_everywhere() {
+    let kinds = json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}]});
+    let paused = with(deployment("front", 3, 3), &json!({"spec": {"paused": true}}));
+    let world = World::with([old_app("web", &kinds), paused]);
+    let (kind, name) = key("Application.app.k8s.io", "web");
+    let stored = &world.server.get(&kind, &name).expect("it is there")["status"];
+    let group = GroupRef::new(OwnKind::Application(Dialect::AppK8sIo), name);
+    let counts = world.engine.group(world.now, &group).expect("it is known").counts;
+    assert_eq!(stored["componentsReady"], format!("{}/{}", counts.ready, counts.total));
 }

@@ -1,6 +1,9 @@
 //! Dependencies between Applications: installed, ready, cycles.
 
+use std::collections::BTreeSet;
+
 use bellwether_api::ConditionStatus::{False, True, Unknown};
+use bellwether_engine::Effect;
 use rstest::rstest;
 use serde_json::json;
 
@@ -63,4 +66,36 @@ fn cycles(#[case] edges: &str, #[case] expected_cycles: &[(&str, Option<&str>)])
         world.put(app_of(name, &["front"]));
         assert_eq!(world.of_app(name, "DependencyCycle"), "none", "the cycle is broken");
     }
+}
+
+/// The cost of a change does not grow with a chain that it is not part of, nor with one that it extends.
+#[test]
+fn a_change_evaluates_what_it_concerns() {
+    const LENGTH: usize = 300;
+    let chain = (0..LENGTH).map(|number| depending(&format!("a{number}"), &[&*format!("a{}", number + 1)]));
+    let mut world = World::with(chain.chain([app_of("web", &["front"]), deployment("front", 3, 3)]));
+    let changed = |world: &World, before: usize| -> BTreeSet<String> {
+        let name = |effect: &Effect| match effect {
+            Effect::Changed(_, Some(name)) => Some(name.name.to_string()),
+            _ => None,
+        };
+        world.effects[before..].iter().filter_map(name).collect()
+    };
+    let before = world.effects.len();
+    world.put(deployment("front", 2, 3));
+    assert_eq!(changed(&world, before), ["web".to_owned()].into());
+    let before = world.effects.len();
+    world.put(depending(&format!("a{LENGTH}"), &["web"]));
+    assert_eq!(changed(&world, before), [format!("a{LENGTH}"), format!("a{}", LENGTH - 1)].into());
+    let before = world.effects.len();
+    world.put(depending(&format!("a{LENGTH}"), &["a0"]));
+    assert_eq!(changed(&world, before).len(), LENGTH + 1);
+    let cycle = world.of_app("a7", "DependencyCycle");
+    assert_eq!(
+        cycle,
+        "True DependencyCycle: a7 -> a8 -> a9 -> a10 -> a11 -> a12 -> a13 -> a14 -> ... (301 Applications depend on one \
+         another)"
+    );
+    world.put(depending("a7", &[]));
+    assert!((0..=LENGTH).all(|number| world.of_app(&format!("a{number}"), "DependencyCycle") == "none"));
 }

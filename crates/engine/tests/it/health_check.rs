@@ -66,12 +66,12 @@ fn a_pod_is_created_after_a_dry_run() {
     );
 }
 
-/// Health Status Reporting, steps 1 and 2: without a health check, Unknown; with one, the status of the Pod's
+/// Health Status Reporting, steps 1 and 2: without a health check, nothing; with one, the status of the Pod's
 /// Ready condition, or Unknown without that.
 #[rstest]
 #[case::no_condition(json!({}), ConditionStatus::Unknown, "Unknown ComponentsUnknown")]
 #[case::ready(json!({"conditions": [{"type": "Ready", "status": "True"}]}), ConditionStatus::True, "True ComponentsReady")]
-#[case::not_ready(json!({"conditions": [{"type": "Ready", "status": "False"}]}), ConditionStatus::False, "False ComponentsNotReady")]
+#[case::not_ready(json!({"conditions": [{"type": "Ready", "status": "False"}]}), ConditionStatus::False, "False ComponentsInProgress")]
 #[case::unknown(json!({"conditions": [{"type": "Ready", "status": "Unknown"}]}), ConditionStatus::Unknown, "Unknown ComponentsUnknown")]
 fn ready_follows_the_pod(
     #[case] status: Value,
@@ -80,7 +80,7 @@ fn ready_follows_the_pod(
 ) {
     let spec = with(app_of("web", &["front"])["spec"].clone(), &health_check("check:1"));
     let mut world = World::with([app_of("web", &["front"]), deployment("front", 3, 3)]);
-    assert_eq!(ready(&world), Some(ConditionStatus::Unknown));
+    assert_eq!(ready(&world), None);
     assert!(world.of_app("web", "Ready").starts_with("True "));
     world.put(app("web", &spec));
     edit_pod(&mut world, &json!({ "status": status }));
@@ -311,4 +311,24 @@ fn owned_kinds_is_written_before_the_pod_is_created() {
     );
     let pod = at(&|change| matches!(change, Write::Create { dry_run: false, .. }));
     assert!(status < pod && status.is_some(), "{status:?} {pod:?}");
+}
+
+/// The template is fine; the Pod is created once the quota allows it.
+#[test]
+fn a_pod_that_a_quota_denies_is_tried_again() {
+    let mut world = World::new();
+    world.quota_exceeded = true;
+    world.put(checked("check:1"));
+    assert_eq!(
+        world.of_app("web", "HealthCheckValid"),
+        r#"False QuotaExceeded: pods "web" is forbidden: exceeded quota: small"#
+    );
+    assert_eq!(
+        world.of_app("web", "Ready"),
+        "Unknown ComponentsUnknown: health check: Pod not created: QuotaExceeded"
+    );
+    world.quota_exceeded = false;
+    world.pass(SignedDuration::from_secs(60));
+    assert_eq!(images(&world), "check:1");
+    assert!(world.of_app("web", "HealthCheckValid").starts_with("True Valid"));
 }

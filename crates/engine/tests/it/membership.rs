@@ -157,7 +157,7 @@ fn applications_that_contain_each_other_converge() {
     let writes = world.writes.len();
     assert_eq!(
         world.of_app("one", "Ready"),
-        "False ComponentsNotReady: Application/other: InProgress (ComponentsNotReady)"
+        "False ComponentsInProgress: Application/other: InProgress (ComponentsInProgress)"
     );
     world.pass(SignedDuration::from_mins(1));
     assert_eq!(world.writes.len(), writes);
@@ -182,11 +182,11 @@ fn an_event_older_than_our_write_is_merged() {
     world.settle();
     assert_eq!(
         world.of_app("outer", "Ready"),
-        "False ComponentsNotReady: Application/inner: InProgress (ComponentsNotReady)"
+        "False ComponentsInProgress: Application/inner: InProgress (ComponentsInProgress)"
     );
 }
 
-/// One feed per kind for all Applications, as long as one uses it.
+/// One feed per kind for all Applications, as long as one uses it or looks below it.
 #[test]
 fn a_kind_has_one_feed_while_it_is_used() {
     let mut world = World::with([app_of_kinds("web"), app_of_kinds("shop"), app_of("front", &["front"])]);
@@ -196,13 +196,39 @@ fn a_kind_has_one_feed_while_it_is_used() {
         kinds.sort();
         kinds.join(" ")
     };
-    assert_eq!(followed(&world), "Deployment.apps Widget.acme.io");
+    assert_eq!(followed(&world), "Deployment.apps Pod ReplicaSet.apps Widget.acme.io");
     world.delete("Application.bellwether.dev", "web");
-    assert_eq!(followed(&world), "Deployment.apps Widget.acme.io");
+    assert_eq!(followed(&world), "Deployment.apps Pod ReplicaSet.apps Widget.acme.io");
     world.delete("Application.bellwether.dev", "shop");
-    assert_eq!(followed(&world), "Deployment.apps");
+    assert_eq!(followed(&world), "Deployment.apps Pod ReplicaSet.apps");
     world.put(app("front", &json!({"components": {"front": {"kind": "Service"}}})));
-    assert_eq!(followed(&world), "Service");
+    assert_eq!(followed(&world), "EndpointSlice.discovery.k8s.io Service");
     world.delete("Application.bellwether.dev", "front");
     assert_eq!(followed(&world), "");
+}
+
+/// The annotation is there, and names no Application.
+#[rstest]
+#[case::empty("")]
+#[case::blank(" ")]
+fn an_empty_annotation_counts_as_absent(#[case] annotation: &str) {
+    let mut world = World::with([app_of_kinds("web"), annotated(deployment("front", 1, 3), annotation)]);
+    assert_eq!(
+        world.of_app("web", "Ready"),
+        "False ComponentsInProgress: Deployment/front: 1 of 3 replicas ready"
+    );
+    assert_eq!(world.owners("Deployment.apps", "front"), "");
+    let annotated_only = with(app_of_kinds("web"), &json!({"spec": {"membership": "Annotated"}}));
+    world.put(annotated_only);
+    assert_eq!(world.status("web").components_ready.as_deref(), Some("0/0"));
+}
+
+/// Two members of one name are told apart.
+#[test]
+fn members_are_named_with_their_kind() {
+    let world = World::with([app_of_kinds("web"), deployment("same", 1, 3), widget("same", Some("False"))]);
+    assert_eq!(
+        world.of_app("web", "Ready"),
+        "False ComponentsInProgress: Deployment/same: 1 of 3 replicas ready; Widget/same: cogs turn"
+    );
 }

@@ -9,6 +9,7 @@ use bellwether_engine::{Part, Unreadable};
 
 use crate::{
     objects::{annotated, app, app_of, app_of_kinds, deployment, key, widget, with},
+    server::merge,
     world::World,
     writes::Fault,
 };
@@ -67,7 +68,7 @@ fn the_owner_reference_of_a_former_member_is_removed(
     let mut world = World::with([app_of_kinds("web"), object]);
     assert_eq!(world.owners(KIND, "front"), "foreign web");
     let (kind, name) = key(kind, if kind == APP { "web" } else { "front" });
-    world.server.edit(&kind, &name, |it| bellwether_simulation::object::merge(it, &patch));
+    world.server.edit(&kind, &name, |it| merge(it, &patch));
     if restart {
         world.restart();
     }
@@ -115,7 +116,7 @@ fn an_owner_reference_in_flight_is_removed_later(
     world.held.insert(key(KIND, "").0);
     let (kind, name) = key(APP, "web");
     let patch = json!({"spec": {"componentKinds": null, "dependencies": ["base"]}});
-    world.server.edit(&kind, &name, |it| bellwether_simulation::object::merge(it, &patch));
+    world.server.edit(&kind, &name, |it| merge(it, &patch));
     while world.deliver() {}
     world.arrive(0);
     if restart {
@@ -233,15 +234,33 @@ fn owners_of_applications_are_managed_only_for_their_users() {
     }
 }
 
-/// `controller` and `blockOwnerDeletion` may have been changed by a user.
+/// `controller` and `blockOwnerDeletion` are corrected. If another writer insists, with growing delays.
 #[test]
-fn an_existing_owner_reference_is_not_changed() {
+fn an_altered_owner_reference_is_corrected() {
     let mut world = World::with([app_of_kinds("web"), mine()]);
-    world.edit(KIND, "front", |it| {
-        it["metadata"]["ownerReferences"][0]["controller"] = true.into();
-        it["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = false.into();
-    });
-    assert_eq!(owner_writes(&world), 1);
+    let reference = |world: &World| {
+        let (kind, name) = key(KIND, "front");
+        let owner = &world.server.get(&kind, &name).expect("it is there")["metadata"]["ownerReferences"][0];
+        (owner["controller"] == true, owner["blockOwnerDeletion"] == true)
+    };
+    for altered in
+        [json!({"controller": true}), json!({"blockOwnerDeletion": false}), json!({"controller": null})]
+    {
+        world.edit(KIND, "front", |it| merge(&mut it["metadata"]["ownerReferences"][0], &altered));
+        assert_eq!(reference(&world), (false, true));
+    }
+    assert_eq!(owner_writes(&world), 3, "an absent controller is false");
+    for _ in 0..100 {
+        world.edit(KIND, "front", |it| it["metadata"]["ownerReferences"][0]["controller"] = true.into());
+    }
+    assert!(owner_writes(&world) < 15, "{} writes in 200 s", owner_writes(&world));
+    world.pass(SignedDuration::from_mins(10));
+    assert_eq!(reference(&world), (false, true));
+}
+
+#[test]
+fn a_removed_owner_reference_comes_back() {
+    let mut world = World::with([app_of_kinds("web"), mine()]);
     world.edit(KIND, "front", |it| it["metadata"]["ownerReferences"] = json!([]));
     assert_eq!(
         (world.owners(KIND, "front").as_str(), owner_writes(&world)),

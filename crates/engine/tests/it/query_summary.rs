@@ -56,6 +56,7 @@ fn an_application_is_healthy_if_it_is_ready(
     }
     let group = world.engine.groups(world.now).swap_remove(0);
     assert_eq!(statements(&group), summary.conditions);
+    assert_eq!((group.state, group.since), (summary.state, summary.since));
     assert_eq!((group.kind, group.name), (summary.kind, summary.name));
 }
 
@@ -220,6 +221,7 @@ fn a_rollup_is_healthy_if_available_and_idle(
     let group = world.engine.groups(world.now).swap_remove(0);
     assert_eq!(statements(&group), summary.conditions);
     assert_eq!(group.meaning(), summary.meaning.as_deref());
+    assert_eq!((group.state, group.since), (summary.state, summary.since));
     assert_eq!((group.kind, group.name), (summary.kind, summary.name));
     assert_eq!(summary.conditions.first().map(|(kind, _)| *kind), Some("Available"));
 }

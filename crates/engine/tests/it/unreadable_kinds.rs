@@ -28,7 +28,7 @@ fn resolved_names_an_unusable_kind(#[case] other: Value, #[case] resolved: &str)
     world.put(deployment("front", 2, 3));
     assert_eq!(
         world.of_app("web", "Ready"),
-        "False ComponentsNotReady: Deployment/front: 2 of 3 replicas ready"
+        "False ComponentsInProgress: Deployment/front: 2 of 3 replicas ready"
     );
 }
 
@@ -174,6 +174,20 @@ fn nothing_is_published_during_a_relist() {
     assert_eq!(world.writes.len(), writes + 1);
     assert_eq!(
         world.of_app("web", "Ready"),
-        "False ComponentsNotReady: Deployment/mail: 0 of 1 replica ready"
+        "False ComponentsInProgress: Deployment/mail: 0 of 1 replica ready"
     );
+}
+
+/// Whether a component of a cluster-scoped kind exists is not asked.
+#[test]
+fn a_component_of_a_cluster_scoped_kind_says_so() {
+    let component = json!({"group": "rbac.authorization.k8s.io", "kind": "ClusterRole"});
+    let world = World::with([app("web", &json!({"components": {"admin": component}}))]);
+    let why = "cluster-scoped; members must be in the namespace of the Application";
+    assert_eq!(
+        world.of_app("web", "Installed"),
+        format!("Unknown ComponentsUnknown: component admin: ClusterRole.rbac.authorization.k8s.io: {why}")
+    );
+    let object = &world.status("web").objects[0];
+    assert_eq!((object.reason.as_deref(), object.message.as_deref()), (Some("ClusterScoped"), Some(why)));
 }

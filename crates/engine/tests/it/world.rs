@@ -49,6 +49,8 @@ pub(crate) struct World {
     pub(crate) warnings: Vec<Warning>,
     /// For the next writes, one by one; then none.
     pub(crate) faults: VecDeque<Fault>,
+    /// A ResourceQuota denies all Pods.
+    pub(crate) quota_exceeded: bool,
     /// Kinds whose watch events are held back.
     pub(crate) held: BTreeSet<GroupKind>,
     pub(crate) writing: bool,
@@ -78,6 +80,7 @@ impl World {
             transitions: Vec::new(),
             warnings: Vec::new(),
             faults: VecDeque::new(),
+            quota_exceeded: false,
             held: BTreeSet::new(),
             writing: true,
             slow: false,
@@ -247,6 +250,9 @@ impl World {
                         lens: Arc::clone(lens),
                         queue: VecDeque::new(),
                     });
+                    // By other rules: what is known is outdated until it is listed again.
+                    feed.received.known.listing |=
+                        feed.received.known.listed && !feed.lens.has_same_rules(lens);
                     feed.lens = Arc::clone(lens);
                     feed.queue.extend(queue);
                 }

@@ -11,6 +11,8 @@ pub(crate) enum Fault {
     /// Written; the watch event comes before the response.
     WatchFirst,
     Refuse,
+    /// A ResourceQuota denies a Pod.
+    ExceedQuota,
     /// Not written, no response.
     Fail,
     LoseResponse,
@@ -57,7 +59,9 @@ impl World {
         let due = self.outbox.take(self.now, |slot| self.engine.render_write(self.now, slot));
         let sent = !due.is_empty();
         for (slot, change) in due {
+            let is_denied = self.quota_exceeded && matches!(change, Write::Create { .. });
             let fault = self.faults.pop_front().unwrap_or(Fault::None);
+            let fault = if is_denied { Fault::ExceedQuota } else { fault };
             self.in_flight.push(InFlightWrite { slot, change, fault, outcome: None });
         }
         sent
@@ -84,6 +88,9 @@ impl World {
         let outcome = match fault {
             Fault::None | Fault::WatchFirst => self.server.perform(slot, change),
             Fault::Refuse => Outcome::Rejected("not today".into()),
+            Fault::ExceedQuota => {
+                Outcome::Rejected(r#"pods "web" is forbidden: exceeded quota: small"#.into())
+            }
             Fault::FalseConflict => Outcome::Conflict,
             Fault::NotFound => Outcome::NotFound,
             Fault::Fail => no_answer(),

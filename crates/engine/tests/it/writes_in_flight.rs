@@ -79,8 +79,8 @@ fn a_transition_back_during_a_write_is_written_at_once(#[case] milliseconds: i64
     world.settle_now();
     assert!(world.of_app("web", "Ready").starts_with("False "), "{}", world.of_app("web", "Ready"));
     assert_eq!(transition_time(&world, "Ready").as_second(), back.as_second());
-    let transitions: Vec<_> = world.transitions.iter().map(|it| it.good).collect();
-    assert_eq!(transitions, [false, true, false]);
+    let transitions: Vec<_> = world.transitions.iter().map(|it| it.to).collect();
+    assert_eq!(transitions, ["Ready", "InProgress"]);
 }
 
 /// Until a watch event shows the newer version, the write is not repeated.
@@ -168,6 +168,8 @@ fn a_transition_of_another_replica_is_not_announced() {
     world.server.edit(&kind, &name, |it| {
         it["status"]["conditions"][0]["status"] = "True".into();
         it["status"]["conditions"][0]["lastTransitionTime"] = "2026-11-14T09:00:00Z".into();
+        it["status"]["lastEvent"] =
+            json!({"state": "Ready", "type": "Normal", "time": "2026-11-14T09:00:00Z"});
     });
     world.held.clear();
     assert_eq!(in_the_end(&mut world), READY);
@@ -192,7 +194,7 @@ fn a_retried_transition_is_announced_once(#[values(false, true)] overwritten: bo
     assert_eq!(world.transitions.len(), before + 1, "stored by either attempt");
     if overwritten {
         let (kind, name) = objects::key(APP, "web");
-        world.server.edit(&kind, &name, |it| it["status"]["conditions"][0]["status"] = "False".into());
+        world.server.edit(&kind, &name, |it| it["status"]["lastEvent"]["state"] = "InProgress".into());
         while world.deliver() {}
     }
     world.respond(0);
@@ -202,7 +204,7 @@ fn a_retried_transition_is_announced_once(#[values(false, true)] overwritten: bo
     assert_eq!(
         world.transitions.len(),
         before + 1 + usize::from(overwritten),
-        "the overwritten condition makes another transition"
+        "the overwritten field makes another transition"
     );
 }
 
@@ -325,10 +327,10 @@ fn nothing_is_written_while_a_new_kind_is_listed() {
     });
     assert!(world.wanted(&status).is_none());
     world.writing = true;
-    assert!(world.settle().of_app("web", "Ready").starts_with("False ComponentsNotReady"), "as it was");
+    assert!(world.settle().of_app("web", "Ready").starts_with("False ComponentsInProgress"), "as it was");
     world.held.clear();
     assert!(
-        in_the_end(&mut world).starts_with("False ComponentsNotReady: Widget/one: "),
+        in_the_end(&mut world).starts_with("False ComponentsInProgress: Widget/one: "),
         "the Widget is not ready"
     );
 }

@@ -52,18 +52,22 @@ pub(super) const RULES: &[KindRule] = &[
 fn deployment(o: &Reader<'_>) -> Verdict {
     let desired = desired(o);
     let ready = o.count("status.readyReplicas");
+    let updated = o.count("status.updatedReplicas");
+    let available = o.count("status.availableReplicas");
+    let done = updated.min(available);
+    let stuck = o
+        .condition("Progressing")
+        .filter(|condition| condition.reason() == reasons::PROGRESS_DEADLINE_EXCEEDED);
     if o.flag("spec.paused") {
+        let failed = stuck.is_some() || replica_failure(o).is_some();
         return Verdict::suspended(reasons::PAUSED, format!("paused, {} ready", of(ready, desired, REPLICA)))
-            .progress(ready, desired);
+            .progress(done, desired)
+            .blocks(failed || available < desired);
     }
     if let Some(behind) = generation::behind(o) {
-        return behind.progress(ready, desired);
+        return behind.progress(done, desired);
     }
-    let progressing = o.condition("Progressing");
-    if let Some(stuck) =
-        progressing.filter(|condition| condition.reason() == reasons::PROGRESS_DEADLINE_EXCEEDED)
-    {
-        let updated = o.count("status.updatedReplicas");
+    if let Some(stuck) = stuck {
         let counts = format!("{} updated, {ready} ready", of(updated, desired, REPLICA));
         let message = match stuck.message().trim() {
             "" => counts,
@@ -71,29 +75,39 @@ fn deployment(o: &Reader<'_>) -> Verdict {
         };
         return Verdict::failed(reasons::PROGRESS_DEADLINE_EXCEEDED, message)
             .since(stuck.since())
-            .progress(ready, desired);
+            .progress(done, desired);
     }
     let counts = Counts {
         desired,
         ready,
         existing: o.count("status.replicas"),
-        updated: Some(o.count("status.updatedReplicas")),
-        available: o.count("status.availableReplicas"),
+        updated: Some(updated),
+        available,
         what: REPLICA,
     };
-    counts.evaluate(o)
+    counts.evaluate(o).progress(done, desired)
 }
 
 fn stateful_set(o: &Reader<'_>) -> Verdict {
     let desired = desired(o);
     let ready = o.count("status.readyReplicas");
     let updated = o.count("status.updatedReplicas");
-    if let Some(behind) = generation::behind(o) {
-        return behind.progress(ready, desired);
-    }
     // availableReplicas is absent before Kubernetes 1.22, and equals readyReplicas without minReadySeconds.
     let available =
         if o.count("spec.minReadySeconds") > 0 { o.count("status.availableReplicas") } else { ready };
+    let on_delete = o.text("spec.updateStrategy.type") == "OnDelete";
+    let partition = o.count("spec.updateStrategy.rollingUpdate.partition");
+    let due = if on_delete { 0 } else { (desired - partition).max(0) };
+    let revisions = (o.text("status.currentRevision"), o.text("status.updateRevision"));
+    // Replicas that need not be updated count as updated.
+    let done = if revisions.0 == revisions.1 {
+        available
+    } else {
+        available.min(updated.saturating_add(desired - due))
+    };
+    if let Some(behind) = generation::behind(o) {
+        return behind.progress(done, desired);
+    }
     let counts = Counts {
         desired,
         ready,
@@ -102,24 +116,21 @@ fn stateful_set(o: &Reader<'_>) -> Verdict {
         available,
         what: REPLICA,
     };
-    let verdict = counts.evaluate(o);
-    if verdict.state != State::Ready || o.text("spec.updateStrategy.type") == "OnDelete" {
+    let verdict = counts.evaluate(o).progress(done, desired);
+    if verdict.state != State::Ready || on_delete {
         return verdict;
     }
-    let partition = o.count("spec.updateStrategy.rollingUpdate.partition");
     if partition > 0 {
-        let due = (desired - partition).max(0);
         return if updated < due {
             let message = format!("{} updated (partition {partition})", of(updated, due, REPLICA));
-            Verdict::in_progress(reasons::ROLLING_OUT, message).progress(ready, desired)
+            Verdict::in_progress(reasons::ROLLING_OUT, message).progress(done, desired)
         } else {
             verdict
         };
     }
-    let revisions = (o.text("status.currentRevision"), o.text("status.updateRevision"));
     if o.count("status.currentReplicas") != desired || revisions.0 != revisions.1 {
         let message = format!("{} updated", of(updated, desired, REPLICA));
-        return Verdict::in_progress(reasons::ROLLING_OUT, message).progress(ready, desired);
+        return Verdict::in_progress(reasons::ROLLING_OUT, message).progress(done, desired);
     }
     verdict
 }
@@ -127,9 +138,13 @@ fn stateful_set(o: &Reader<'_>) -> Verdict {
 fn daemon_set(o: &Reader<'_>) -> Verdict {
     let desired = o.count("status.desiredNumberScheduled");
     let ready = o.count("status.numberReady");
+    let on_delete = o.text("spec.updateStrategy.type") == "OnDelete";
+    let updated = (!on_delete).then(|| o.count("status.updatedNumberScheduled"));
+    let available = o.count("status.numberAvailable");
+    let done = available.min(updated.unwrap_or(available));
     if let Some(behind) = generation::behind(o) {
         // The API server defaults the counters to 0: the controller has not set them yet.
-        return if desired == 0 { behind } else { behind.progress(ready, desired) };
+        return if desired == 0 { behind } else { behind.progress(done, desired) };
     }
     if !o.has("status.desiredNumberScheduled") {
         return Verdict::not_observed();
@@ -137,34 +152,33 @@ fn daemon_set(o: &Reader<'_>) -> Verdict {
     if desired == 0 {
         return Verdict::ready(reasons::NO_MATCHING_NODES, "no matching nodes");
     }
-    let on_delete = o.text("spec.updateStrategy.type") == "OnDelete";
     let counts = Counts {
         desired,
         ready,
         // Misscheduled Pods do not count.
         existing: desired.min(o.count("status.currentNumberScheduled")),
-        updated: (!on_delete).then(|| o.count("status.updatedNumberScheduled")),
-        available: o.count("status.numberAvailable"),
+        updated,
+        available,
         what: "Pod",
     };
-    counts.evaluate(o)
+    counts.evaluate(o).progress(done, desired)
 }
 
 fn replica_set(o: &Reader<'_>) -> Verdict {
     let desired = desired(o);
-    let ready = o.count("status.readyReplicas");
+    let available = o.count("status.availableReplicas");
     if let Some(behind) = generation::behind(o) {
-        return behind.progress(ready, desired);
+        return behind.progress(available, desired);
     }
     let counts = Counts {
         desired,
-        ready,
+        ready: o.count("status.readyReplicas"),
         existing: o.count("status.replicas"),
         updated: None,
-        available: o.count("status.availableReplicas"),
+        available,
         what: REPLICA,
     };
-    counts.evaluate(o)
+    counts.evaluate(o).progress(available, desired)
 }
 
 /// Replica counters from the status of a workload.
@@ -183,7 +197,7 @@ pub(super) const REPLICA: &str = "replica";
 
 impl Counts {
     fn evaluate(&self, o: &Reader<'_>) -> Verdict {
-        let verdict = self.verdict(o).progress(self.ready, self.desired);
+        let verdict = self.verdict(o);
         // The Available condition of a Deployment has the time of the last change.
         let available = o.condition("Available").filter(|available| {
             verdict.since.is_none() && available.is_true() == (verdict.state == State::Ready)
@@ -197,7 +211,7 @@ impl Counts {
     fn verdict(&self, o: &Reader<'_>) -> Verdict {
         let Self { desired, ready, existing, updated, available, what } = *self;
         let of_all = |some| of(some, desired, what);
-        if let Some(failure) = o.condition("ReplicaFailure").filter(Condition::is_true) {
+        if let Some(failure) = replica_failure(o) {
             let message = format!("{} ready: {}", of_all(ready), failure.quoted());
             return Verdict::failed(failure.reason_or_type().to_owned(), message).since(failure.since());
         }
@@ -225,6 +239,10 @@ impl Counts {
             _ => Verdict::ready(reasons::REPLICAS_READY, format!("{} ready", of_all(ready))),
         }
     }
+}
+
+fn replica_failure<'o>(o: &Reader<'o>) -> Option<Condition<'o>> {
+    o.condition("ReplicaFailure").filter(Condition::is_true)
 }
 
 /// The API server defaults replicas to 1.

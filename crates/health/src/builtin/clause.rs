@@ -148,7 +148,8 @@ pub(super) fn evaluate(clauses: &[BuiltinClause], otherwise: Otherwise, o: &Read
         return stale;
     }
     if let Some(verdict) = clauses.iter().find_map(|clause| clause.evaluate(o)) {
-        return verdict;
+        let blocks = verdict.state == State::Suspended && generic::reports_failure(o);
+        return verdict.blocks(blocks);
     }
     let generic = match otherwise {
         Otherwise::Generic => generic::evaluate(o).or_else(|| generic::unreported(o)),

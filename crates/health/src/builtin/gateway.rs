@@ -1,5 +1,7 @@
 //! Gateway API: GatewayClass, Gateway, ListenerSet, routes, BackendTLSPolicy.
 
+use std::collections::HashSet;
+
 use bellwether_model::{State, Value};
 
 use super::{Evaluator, KindRule};
@@ -52,10 +54,10 @@ pub(super) const RULES: &[KindRule] = &[
 /// Four times the limit of the API. Bounds the comparison of all pairs.
 const MAX_PARENTS: usize = 128;
 
-const GATEWAY: &str = "`Ready` if the object and all listeners are accepted and programmed, without \
+const GATEWAY: &str = "`Ready` if the object and all listeners in `spec.listeners` are accepted and programmed, without \
                        conflict and with all references resolved; `Failed` if one of these is rejected; \
                        otherwise `InProgress`.";
-const GATEWAY_READS: &[&str] = &["status.conditions", "status.listeners"];
+const GATEWAY_READS: &[&str] = &["spec.listeners.name", "status.conditions", "status.listeners"];
 
 const fn route(id: &'static str) -> KindRule {
     KindRule {
@@ -69,20 +71,40 @@ const fn route(id: &'static str) -> KindRule {
 }
 
 fn class(o: &Reader<'_>) -> Verdict {
-    Conditions::of(o).known(o).unwrap_or_else(Verdict::not_observed)
+    decided(o, &Conditions::of(o), &["Accepted"])
+}
+
+/// By the worst of the known conditions. `Ready` waits for those that mean it.
+fn decided(o: &Reader<'_>, conditions: &Conditions<'_>, awaited: &[&str]) -> Verdict {
+    let Some(verdict) = conditions.decided(o) else {
+        return Verdict::not_observed();
+    };
+    match awaited.iter().find(|kind| !conditions.has(kind)).filter(|_| verdict.state == State::Ready) {
+        Some(missing) => Verdict::in_progress(reasons::NOT_OBSERVED, format!("no {missing} condition")),
+        None => verdict,
+    }
 }
 
 fn gateway(o: &Reader<'_>) -> Verdict {
-    let Some(own) = Conditions::of(o).known(o) else {
-        return Verdict::not_observed();
-    };
-    let listeners = o.items("status.listeners").filter_map(|listener| {
-        let verdict = Conditions::at(o, &listener).known(o)?;
-        Some(verdict.about(&format!("listener {}", listener.text("name"))))
+    let own = decided(o, &Conditions::of(o), PROGRAMMED);
+    if own.reason == reasons::NOT_OBSERVED {
+        return own;
+    }
+    let reported: Vec<_> = o.items("status.listeners").filter(Reader::is_map).collect();
+    let verdicts = reported.iter().map(|listener| {
+        let verdict = decided(o, &Conditions::at(o, listener), PROGRAMMED);
+        verdict.about(&format!("listener {}", listener.text("name")))
     });
+    let names: HashSet<_> = reported.iter().map(|listener| listener.text("name")).collect();
+    let specified: Vec<_> = o.items("spec.listeners").map(|listener| listener.text("name")).collect();
+    let silent = specified.into_iter().find(|name| !names.contains(name));
+    let silent = silent.map(|name| Verdict::not_observed().about(&format!("listener {name}")));
     // A listener has a more precise reason than the Gateway.
-    worst(listeners).filter(|listener| listener.state != State::Ready).unwrap_or(own)
+    worst(verdicts.chain(silent)).filter(|listener| listener.state != State::Ready).unwrap_or(own)
 }
+
+/// A data plane serves what is accepted only when it is programmed.
+const PROGRAMMED: &[&str] = &["Accepted", "Programmed"];
 
 fn attached(o: &Reader<'_>) -> Verdict {
     let named: Vec<_> = o.items("spec.parentRefs").take(MAX_PARENTS).collect();
@@ -90,9 +112,9 @@ fn attached(o: &Reader<'_>) -> Verdict {
     let answers = reported.iter().filter(|parent| {
         named.is_empty() || named.iter().any(|named| same_parent(o, named, &parent.at("parentRef")))
     });
-    let verdicts = answers.filter_map(|parent| {
-        let verdict = Conditions::at(o, parent).known(o)?;
-        Some(verdict.about(&format!("parent {}", parent.text("parentRef.name"))))
+    let verdicts = answers.map(|parent| {
+        let verdict = decided(o, &Conditions::at(o, parent), &["Accepted"]);
+        verdict.about(&format!("parent {}", parent.text("parentRef.name")))
     });
     let silent = named
         .iter()
@@ -128,9 +150,9 @@ fn same_parent(o: &Reader<'_>, named: &Reader<'_>, reported: &Reader<'_>) -> boo
 }
 
 fn policy(o: &Reader<'_>) -> Verdict {
-    worst(o.items("status.ancestors").filter_map(|ancestor| {
-        let verdict = Conditions::at(o, &ancestor).known(o)?;
-        Some(verdict.about(&format!("ancestor {}", ancestor.text("ancestorRef.name"))))
+    worst(o.items("status.ancestors").map(|ancestor| {
+        let verdict = decided(o, &Conditions::at(o, &ancestor), &["Accepted"]);
+        verdict.about(&format!("ancestor {}", ancestor.text("ancestorRef.name")))
     }))
     .unwrap_or_else(Verdict::not_observed)
 }

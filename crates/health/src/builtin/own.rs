@@ -1,20 +1,24 @@
 //! Bellwether's own kinds.
 
-use bellwether_model::State::InProgress;
+use bellwether_model::{
+    ConditionStatus::{False, True},
+    State::{Failed, InProgress, Ready},
+};
 
 use crate::{generation, generic::conditions::Conditions, read::Reader, reasons, verdict::Verdict};
 
 use super::{
     Evaluator, KindRule,
-    clause::{BuiltinClause, Otherwise, no_condition},
+    clause::{BuiltinClause, Otherwise, condition},
 };
 
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "bellwether.dev/Application",
-        description: "By condition `Ready`.",
-        reads: &[],
-        evaluator: Evaluator::Clauses(&[no_condition("Ready", InProgress)], Otherwise::Generic),
+        description: "`Ready` if condition `Ready` is True; otherwise `Failed` if `status.state` is Failed, else \
+                      `InProgress`. Conditions of other types count for nothing.",
+        reads: &["status.observedGeneration", "status.conditions", "status.state"],
+        evaluator: Evaluator::Function(application),
     },
     KindRule {
         id: "bellwether.dev/Rollup",
@@ -40,15 +44,34 @@ const fn valid(id: &'static str) -> KindRule {
         id,
         description: "`Ready` if condition `Valid` is True; `Failed` if it is False; otherwise `InProgress`.",
         reads: &[],
-        evaluator: Evaluator::Clauses(VALID, Otherwise::Generic),
+        evaluator: Evaluator::Clauses(VALID, Otherwise::Is(InProgress)),
     }
 }
 
-const VALID: &[BuiltinClause] = &[no_condition("Valid", InProgress)];
+const VALID: &[BuiltinClause] = &[condition("Valid", True, Ready), condition("Valid", False, Failed)];
+
+/// Other tools may write conditions into the status of an Application. They are not about its members.
+fn application(o: &Reader<'_>) -> Verdict {
+    if let Some(behind) = generation::reported_behind(o) {
+        return behind;
+    }
+    let Some(ready) = o.condition("Ready") else {
+        return Verdict::not_observed();
+    };
+    if let Some(stale) = generation::stale(o, &ready) {
+        return stale;
+    }
+    let state = match (ready.is_true(), o.text("status.state")) {
+        (true, _) => Ready,
+        (false, "Failed") => Failed,
+        (false, _) => InProgress,
+    };
+    Verdict::new(state, ready.reason_or_type().to_owned(), ready.message_or_reason()).since(ready.since())
+}
 
 fn rollup(o: &Reader<'_>) -> Verdict {
     generation::reported_behind(o)
-        .or_else(|| Conditions::of(o).known(o))
+        .or_else(|| Conditions::of(o).triple())
         .unwrap_or_else(Verdict::not_observed)
 }
 

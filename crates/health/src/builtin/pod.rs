@@ -35,6 +35,9 @@ const SCHEDULING: SignedDuration = SignedDuration::from_secs(15);
 /// Restarts after which a container that was OOMKilled counts as failed.
 const OOM_RESTARTS: i64 = 2;
 
+/// Restarts from which on a ready Pod has a remark.
+const MANY_RESTARTS: i64 = 5;
+
 /// Reasons of waiting containers that count as failures.
 const FAILED_WAITING: &[&str] = &[
     reasons::CRASH_LOOP_BACK_OFF,
@@ -94,6 +97,8 @@ fn failed(o: &Reader<'_>) -> Verdict {
 }
 
 /// The verdict on the first container that cannot start or keeps terminating.
+///
+/// Such a Pod has failed since it is not ready: the time of the last termination changes with each restart.
 fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
     let not_ready_since =
         || o.condition("Ready").filter(|ready| !ready.is_true()).and_then(|ready| ready.since());
@@ -101,7 +106,7 @@ fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
         let waiting = container.place.text("state.waiting.reason");
         let last = container.terminated("lastState");
         let restarts = container.place.count("restartCount");
-        let since = last.as_ref().and_then(|end| end.at);
+        let since = || not_ready_since().or(last.as_ref().and_then(|end| end.at));
         if let Some(reason) = FAILED_WAITING.iter().find(|reason| **reason == waiting) {
             let message = match *reason {
                 reasons::CRASH_LOOP_BACK_OFF => container.crash_loop(last.as_ref()),
@@ -111,12 +116,16 @@ fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
                     message => format!("{}: {message}", container.title()),
                 },
             };
-            return Some(Verdict::failed(*reason, message).since(since.or_else(not_ready_since)));
+            return Some(Verdict::failed(*reason, message).since(since()));
         }
-        let out_of_memory = last.filter(|end| end.reason == reasons::OOM_KILLED)?;
+        let out_of_memory = last.as_ref().filter(|end| end.reason == reasons::OOM_KILLED)?;
         (restarts >= OOM_RESTARTS && !container.place.flag("ready")).then(|| {
-            let message = format!("{}: OOMKilled, {restarts} restarts", container.title());
-            Verdict::failed(reasons::OOM_KILLED, message).since(out_of_memory.at)
+            let message = format!(
+                "{}: OOMKilled, {restarts} restarts{}",
+                container.title(),
+                out_of_memory.last_crash()
+            );
+            Verdict::failed(reasons::OOM_KILLED, message).since(since())
         })
     })
 }
@@ -125,7 +134,11 @@ fn running(o: &Reader<'_>) -> Verdict {
     let ready = o.condition("Ready");
     let since = ready.as_ref().and_then(Condition::since);
     if ready.as_ref().is_some_and(Condition::is_true) {
-        return Verdict::ready(reasons::POD_READY, "running, ready").since(since);
+        let message = match containers(o).find_map(|container| container.restarts_often()) {
+            Some(remark) => format!("running, ready; {remark}"),
+            None => "running, ready".to_owned(),
+        };
+        return Verdict::ready(reasons::POD_READY, message).since(since);
     }
     let message = match containers(o).find(|container| !container.place.flag("ready")) {
         Some(container) => container.why_not_ready(),
@@ -226,10 +239,20 @@ impl<'o> Container<'o> {
         let restarts = self.place.count("restartCount");
         let plural = if restarts == 1 { "" } else { "s" };
         format!(
-            "{title}: CrashLoopBackOff, {}, {restarts} restart{plural}{}",
+            "{title}: CrashLoopBackOff, {}, {restarts} restart{plural}{}{}",
             last.exit_code(),
+            last.last_crash(),
             last.message_suffix()
         )
+    }
+
+    /// A remark on a container that has restarted often. It changes only with a restart.
+    fn restarts_often(&self) -> Option<String> {
+        let restarts = self.place.count("restartCount");
+        (restarts >= MANY_RESTARTS).then(|| {
+            let last = self.terminated("lastState").map_or_else(String::new, |end| end.last_crash());
+            format!("{}: {restarts} restarts{last}", self.title())
+        })
     }
 
     /// The kubelet reports `Back-off pulling image "IMAGE"`, newer versions with `: ErrImagePull: CAUSE`.
@@ -276,6 +299,14 @@ impl Terminated<'_> {
         match self.reason {
             reasons::ERROR | reasons::COMPLETED => format!("exit code {}", self.code),
             reason => format!("exit code {} ({reason})", self.code),
+        }
+    }
+
+    /// `, last crash 2026-11-14 11:56 UTC`. Not relative to now: messages change only with the object.
+    fn last_crash(&self) -> String {
+        match self.at {
+            Some(at) => format!(", last crash {}", at.strftime("%Y-%m-%d %H:%M UTC")),
+            None => String::new(),
         }
     }
 

@@ -5,7 +5,8 @@ use bellwether_model::State;
 use super::{
     phase,
     polarity::{self, Polarity},
-    words::{begins_with_failure, meaning},
+    witness::is_negative,
+    words::{begins_with_failure, is_negated, meaning, tells_failure, words},
 };
 use crate::{
     generation,
@@ -24,8 +25,11 @@ pub(crate) struct Conditions<'o> {
     all: Vec<Known<'o>>,
     /// Whether conditions beyond [`MOST`] were skipped.
     truncated: bool,
+    /// Whether these are the conditions of a part. A parent that accepts a route has nothing more to say.
+    is_part: bool,
 }
 
+#[derive(Clone)]
 struct Known<'o> {
     condition: Condition<'o>,
     polarity: Option<Polarity>,
@@ -35,10 +39,10 @@ struct Known<'o> {
 
 impl<'o> Conditions<'o> {
     pub(crate) fn of(o: &Reader<'o>) -> Self {
-        Self::at(o, &o.at("status"))
+        Self { is_part: false, ..Self::at(o, &o.at("status")) }
     }
 
-    /// The conditions of a part of `o`. The first of duplicate types wins.
+    /// The conditions of a part of `o`. Of duplicate types, the first counts; with different status, it is Unknown.
     pub(crate) fn at(o: &Reader<'_>, whole: &Reader<'o>) -> Self {
         let mut all: Vec<Known<'o>> = Vec::new();
         let mut truncated = false;
@@ -47,13 +51,14 @@ impl<'o> Conditions<'o> {
                 truncated = true;
                 break;
             }
-            if all.iter().any(|known| known.condition.kind == condition.kind) {
+            if let Some(first) = all.iter_mut().find(|known| known.condition.kind == condition.kind) {
+                first.condition.contradicted |= first.condition.status() != condition.status();
                 continue;
             }
             let (polarity, stale) = (polarity::of(condition.kind), generation::stale(o, &condition));
             all.push(Known { condition, polarity, stale });
         }
-        Self { whole: whole.clone(), all, truncated }
+        Self { whole: whole.clone(), all, truncated, is_part: true }
     }
 
     /// The convention of kstatus: `Stalled` is `Failed`, `Reconciling` is `InProgress`.
@@ -62,7 +67,14 @@ impl<'o> Conditions<'o> {
         if let Some(stalled) = holds("Stalled") {
             return Some(stalled.fresh(State::Failed));
         }
-        Some(holds("Reconciling")?.fresh(State::InProgress))
+        let reconciling = holds("Reconciling")?;
+        // A retry follows a failure.
+        if is_retry(&reconciling.condition)
+            && let Some(failed) = self.find("Ready").filter(|ready| ready.has_failed())
+        {
+            return Some(failed.verdict(State::Failed));
+        }
+        Some(reconciling.fresh(State::InProgress))
     }
 
     /// By condition `Ready`, which summarizes the others.
@@ -85,6 +97,9 @@ impl<'o> Conditions<'o> {
         if let Some(suspended) = self.holding(Polarity::Suspended).next() {
             return Some(suspended.verdict(State::Suspended));
         }
+        if ready.condition.contradicted {
+            return Some(ready.verdict(State::Unknown));
+        }
         // The controller is still working on it, so a failure in the reason is not final.
         if let Some(progressing) = self.progressing() {
             return Some(progressing.verdict(State::InProgress));
@@ -93,8 +108,8 @@ impl<'o> Conditions<'o> {
         if state == State::Failed {
             return Some(ready.verdict(state));
         }
-        let because = |state| self.because(state).map(|known| known.verdict(state));
-        because(State::Failed).or_else(|| because(State::Suspended)).or_else(|| Some(ready.verdict(state)))
+        let failing = self.because(State::Failed).map(|known| known.verdict(State::Failed));
+        Some(failing.unwrap_or_else(|| ready.verdict(state)))
     }
 
     /// What contradicts Ready=True.
@@ -119,7 +134,9 @@ impl<'o> Conditions<'o> {
         if let Some(known) = not_available {
             return Some(known.verdict(known.state()));
         }
-        phase::evaluate(o, &self.whole).filter(|phase| phase.state == State::Failed)
+        // A good condition may be older than a phase.
+        phase::evaluate(o, &self.whole)
+            .filter(|phase| matches!(phase.state, State::Failed | State::InProgress | State::Terminating))
     }
 
     /// By the polarity of the other known conditions.
@@ -149,8 +166,11 @@ impl<'o> Conditions<'o> {
             let state = if is_failure(&done.condition) { State::Failed } else { State::Ready };
             return Some(self.unless_truncated(done.verdict(state)));
         }
-        let good = [Polarity::Positive, Polarity::Validity, Polarity::Completion];
+        let good = [Polarity::Positive, Polarity::Validity, Polarity::Completion, Polarity::Step];
         let deciding: Vec<_> = good.into_iter().flat_map(|good| self.of_polarity(good)).collect();
+        if let Some(contradicted) = deciding.iter().find(|known| known.condition.contradicted) {
+            return Some(contradicted.verdict(State::Unknown));
+        }
         if let Some(stale) = deciding.iter().find_map(|known| known.stale.clone()) {
             return Some(stale);
         }
@@ -165,12 +185,13 @@ impl<'o> Conditions<'o> {
         // A kind that runs to completion is Ready only by a condition about completion.
         let completed = || deciding.iter().any(|known| polarity::is_completion(known.condition.kind));
         let incomplete = state == State::Ready && phase::runs_to_completion(o) && !completed();
-        let state = if incomplete { State::InProgress } else { state };
+        let steps_only = state == State::Ready && deciding.iter().all(|known| self.is_step(known));
+        let state = if incomplete || steps_only { State::InProgress } else { state };
         Some(self.unless_truncated(known.verdict(state)))
     }
 
     /// `Available`, `Progressing` and `Degraded` of cluster operators. Together they decide alone.
-    fn triple(&self) -> Option<Verdict> {
+    pub(crate) fn triple(&self) -> Option<Verdict> {
         let [available, progressing, degraded] =
             [self.find("Available")?, self.find("Progressing")?, self.find("Degraded")?];
         if let Some(stale) =
@@ -178,7 +199,9 @@ impl<'o> Conditions<'o> {
         {
             return Some(stale);
         }
-        let is_progressing = self.progressing().is_some_and(|known| known.condition.kind == "Progressing");
+        // A completed rollout keeps Progressing=True, with reason NewReplicaSetAvailable.
+        let is_progressing =
+            progressing.condition.is_true() && meaning(progressing.condition.reason()) != Some(State::Ready);
         Some(match (degraded.condition.is_true(), is_progressing) {
             // Also if degraded: the operator is repairing it.
             (_, true) => progressing.verdict(State::InProgress),
@@ -188,6 +211,36 @@ impl<'o> Conditions<'o> {
             (false, false) if !degraded.condition.is_false() => degraded.verdict(State::InProgress),
             (false, false) => self.unless_truncated(available.verdict(State::Ready)),
         })
+    }
+
+    /// Whether the list has a condition of this type.
+    pub(crate) fn has(&self, kind: &str) -> bool {
+        self.find(kind).is_some()
+    }
+
+    /// By the known conditions, for kinds whose rule knows which condition means `Ready`: `Accepted` may.
+    pub(crate) fn decided(&self, o: &Reader<'_>) -> Option<Verdict> {
+        let part = Conditions {
+            whole: self.whole.clone(),
+            all: self.all.clone(),
+            truncated: self.truncated,
+            is_part: true,
+        };
+        part.known(o)
+    }
+
+    /// A condition of unknown polarity whose reason or message tells a failure.
+    pub(crate) fn unknown_failure(&self) -> Option<Verdict> {
+        let unknown = self.all.iter().filter(|known| known.polarity.is_none() && known.stale.is_none());
+        let mut failed = unknown.filter(|known| {
+            let reason = known.condition.reason();
+            // `NoFallbackFound` beside False is good news.
+            let reason = if known.condition.is_false() && is_negated(reason) { "" } else { reason };
+            is_negative(reason, known.condition.message())
+        });
+        let failed = failed.next()?;
+        failed.condition.record();
+        Some(failed.verdict(State::Failed))
     }
 
     fn find(&self, kind: &str) -> Option<&Known<'o>> {
@@ -236,7 +289,7 @@ impl<'o> Conditions<'o> {
         let found = self.all.iter().find(|known| {
             let good = matches!(
                 known.polarity,
-                Some(Polarity::Positive | Polarity::Validity | Polarity::Completion)
+                Some(Polarity::Positive | Polarity::Validity | Polarity::Completion | Polarity::Step)
             );
             let condition = &known.condition;
             good && known.stale.is_none()
@@ -246,6 +299,11 @@ impl<'o> Conditions<'o> {
         })?;
         found.condition.record();
         Some(found)
+    }
+
+    fn is_step(&self, known: &Known<'_>) -> bool {
+        let is_accepted = ["ccepted", "dmitted"].iter().any(|end| known.condition.kind.ends_with(end));
+        known.polarity == Some(Polarity::Step) || (is_accepted && !self.is_part)
     }
 
     /// `Unknown` instead of `Ready` if conditions were skipped.
@@ -264,6 +322,9 @@ impl Known<'_> {
     /// The state by a positive condition.
     fn state(&self) -> State {
         let condition = &self.condition;
+        if is_at_work(condition) {
+            return State::InProgress;
+        }
         if condition.is_true() {
             return State::Ready;
         }
@@ -277,13 +338,19 @@ impl Known<'_> {
         match reason {
             // With status Unknown, a failure in the reason counts only for Ready.
             Some(State::Failed) if condition.is_false() || condition.kind == "Ready" => State::Failed,
-            Some(state @ (State::Suspended | State::Terminating)) => state,
+            Some(State::Terminating) => State::Terminating,
             _ if !condition.is_false() => State::InProgress,
             _ if begins_with_failure(condition.message()) => State::Failed,
             Some(State::InProgress) => State::InProgress,
+            _ if tells_failure(condition.message()) => State::Failed,
             _ if self.polarity == Some(Polarity::Validity) => State::Failed,
             _ => State::InProgress,
         }
+    }
+
+    /// Whether a positive condition is False because of a failure.
+    fn has_failed(&self) -> bool {
+        self.stale.is_none() && self.condition.is_false() && self.state() == State::Failed
     }
 
     fn verdict(&self, state: State) -> Verdict {
@@ -301,6 +368,21 @@ impl Known<'_> {
 /// Whether the reason, or the beginning of the message, means failure.
 fn is_failure(condition: &Condition<'_>) -> bool {
     meaning(condition.reason()) == Some(State::Failed) || begins_with_failure(condition.message())
+}
+
+/// Whether the reason means another attempt: `ProgressingWithRetry`.
+fn is_retry(condition: &Condition<'_>) -> bool {
+    words(condition.reason()).iter().any(|word| matches!(word.as_str(), "retry" | "retrying" | "retries"))
+}
+
+/// Whether an operator is at work: `Running=True` of an Ansible operator, with reason Running and a message that
+/// says at what.
+fn is_at_work(condition: &Condition<'_>) -> bool {
+    let at_work = |text: &str| words(text).first().is_some_and(|first| first.ends_with("ing"));
+    condition.kind == "Running"
+        && condition.is_true()
+        && condition.reason() == "Running"
+        && at_work(condition.message())
 }
 
 /// Whether the reason means progress.

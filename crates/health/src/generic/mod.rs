@@ -8,6 +8,7 @@ pub(crate) mod conditions;
 pub(crate) mod phase;
 pub(crate) mod polarity;
 pub(crate) mod replicas;
+pub(crate) mod witness;
 pub(crate) mod words;
 
 use bellwether_model::State;
@@ -21,17 +22,52 @@ use crate::{
 };
 
 /// The fields that the generic rules read.
-pub(crate) const READS: &[&str] = &["spec.*", "status"];
+pub(crate) const READS: &[&str] = &[
+    "metadata.labels",
+    "spec.*",
+    "spec.updateStrategy.paused",
+    "spec.updateStrategy.rollingUpdate.paused",
+    "status",
+];
 
 /// `None` if nothing in the object is recognized.
 pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
     // Before the generation: controllers do not observe suspended objects.
     if let Some(verdict) = phase::suspended(o) {
-        return Some(verdict.by(&Rule::generic("suspended")));
+        return Some(verdict.blocks(reports_failure(o)).by(&Rule::generic("suspended")));
     }
-    if let Some(verdict) = generation::reported_behind(o) {
+    if let Some(verdict) = generation::reported_behind(o).or_else(|| generation::evaluated_behind(o)) {
         return Some(verdict.by(&Rule::generic("generation")));
     }
+    reported(o)
+}
+
+/// Whether an object that is suspended had failed before, by its own status.
+pub(crate) fn reports_failure(o: &Reader<'_>) -> bool {
+    reported(o).is_some_and(|verdict| verdict.state == State::Failed)
+}
+
+/// By the status alone. `Ready` needs a witness that nothing contradicts.
+fn reported(o: &Reader<'_>) -> Option<Verdict> {
+    let contradiction =
+        |verdict: Option<Verdict>| verdict.map(|verdict| verdict.by(&Rule::generic("contradiction")));
+    match witness(o) {
+        Some(ready) if ready.state == State::Ready => {
+            Some(contradiction(witness::contradiction(o)).unwrap_or(ready))
+        }
+        // A phase `Unknown` says nothing: what else the status says decides.
+        Some(unknown) if unknown.reason == "Unknown" => {
+            let failure = witness::contradiction(o).filter(|verdict| verdict.state == State::Failed);
+            Some(contradiction(failure).unwrap_or(unknown))
+        }
+        Some(verdict) => Some(verdict),
+        None => contradiction(witness::failure(o))
+            .or_else(|| Some(witness::counters(o)?.by(&Rule::generic("replicas")))),
+    }
+}
+
+/// By the conditions, the phase and the counters of the status.
+fn witness(o: &Reader<'_>) -> Option<Verdict> {
     let conditions = Conditions::of(o);
     if let Some(verdict) = conditions.stalled() {
         return Some(verdict.by(&Rule::generic("stalled")));
@@ -58,13 +94,16 @@ pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
     }
 }
 
-/// `InProgress` with a spec and no status, or with an empty list of conditions.
+/// `InProgress` without a status, with an empty one, or with an empty list of conditions.
 pub(crate) fn unreported(o: &Reader<'_>) -> Option<Verdict> {
-    let verdict = if o.has("status") {
+    let status = o.at("status");
+    let verdict = if !o.has("status") || (status.is_map() && status.fields().next().is_none()) {
+        // Without a spec, an unknown kind of the core group may be data, such as a ConfigMap.
+        let is_reconciled = o.text("apiVersion").contains('/') || o.at("spec").fields().next().is_some();
+        is_reconciled.then(Verdict::not_observed)
+    } else {
         let is_empty = o.at("status.conditions").value()?.as_list()?.is_empty();
         is_empty.then(|| Verdict::in_progress(reasons::NOT_OBSERVED, "no conditions reported yet"))
-    } else {
-        o.at("spec").fields().next().is_some().then(Verdict::not_observed)
     };
     Some(verdict?.by(&Rule::generic("unreported")))
 }

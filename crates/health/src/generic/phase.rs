@@ -19,6 +19,29 @@ pub(crate) const NOT_CURRENT: &[&str] =
 pub(crate) const ERRORS: &[&str] =
     &["error", "errMsg", "errorMessage", "errorReason", "failureMessage", "failureReason"];
 
+/// Texts of such fields without an error. In lower case.
+const HARMLESS: &[&str] = &[
+    "",
+    "-",
+    "0",
+    "<nil>",
+    "false",
+    "n/a",
+    "nil",
+    "no error",
+    "no errors",
+    "noerror",
+    "none",
+    "null",
+    "ok",
+    "success",
+];
+
+/// Whether a text in a field for errors means that there is none.
+pub(crate) fn is_harmless(text: &str) -> bool {
+    HARMLESS.contains(&text.trim().to_lowercase().as_str())
+}
+
 /// Boolean fields that are true if the object is healthy.
 pub(crate) const FLAGS: &[&str] = &["ready", "healthy", "isReady", "readyToUse", "success", "valid"];
 
@@ -47,7 +70,7 @@ pub(crate) fn error(status: &Reader<'_>) -> Option<Verdict> {
     let error = ERRORS.iter().find_map(|field| {
         let found = status.at(field);
         match found.value()? {
-            Value::Text(text) if !text.trim().is_empty() => Some(text.to_string()),
+            Value::Text(text) if !is_harmless(text) => Some(text.to_string()),
             Value::Map(_) => Some(found.text("message").to_owned()).filter(|message| !message.is_empty()),
             _ => None,
         }
@@ -64,9 +87,11 @@ fn phase(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
         let is_current = words.first().is_none_or(|first| !NOT_CURRENT.contains(&first.as_str()));
         names_a_state && is_current && field.is_text()
     });
-    let found = fields.filter_map(|(_, field)| {
+    let found = fields.filter_map(|(name, field)| {
         let word = field.value()?.as_text()?;
-        let state = match meaning(word)? {
+        let state = match meaning_of_phase(word)? {
+            // `stageStatus: success` beside `stage: deployment` says how far it is.
+            State::Ready if names_a_step(status, name) => State::InProgress,
             State::Ready
                 if completes
                     && NOT_COMPLETE.split_whitespace().any(|early| word.eq_ignore_ascii_case(early)) =>
@@ -79,6 +104,31 @@ fn phase(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
     });
     let (state, word) = worst_by(found, |(state, _)| *state)?;
     Some(Verdict::new(state, capitalised(word), with_message(status, word)))
+}
+
+/// A phase may be a sentence about what is wrong, and `NotFound` is about an object that is created yet.
+fn meaning_of_phase(phase: &str) -> Option<State> {
+    let words = words(phase);
+    let has = |wanted: &str| words.iter().any(|word| word == wanted);
+    match meaning(phase) {
+        Some(State::Failed) if words == ["not", "found"] => Some(State::InProgress),
+        None if words.len() > 3 && (has("not") || has("cannot") || phase.contains("already exists")) => {
+            Some(State::Failed)
+        }
+        state => state,
+    }
+}
+
+/// Whether a field is about the step that another field names.
+fn names_a_step(status: &Reader<'_>, name: &str) -> bool {
+    // Bounds the time for one object.
+    const MAX_FIELDS: usize = 100;
+    if status.raw().and_then(Value::as_map).is_none_or(|status| status.len() > MAX_FIELDS) {
+        return false;
+    }
+    let of = ["Status", "State"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or_default();
+    let step = status.at(of).raw().and_then(Value::as_text).unwrap_or_default();
+    !of.is_empty() && !step.is_empty() && meaning(step) != Some(State::Ready)
 }
 
 fn flag(status: &Reader<'_>) -> Option<Verdict> {
@@ -102,10 +152,29 @@ fn with_message(status: &Reader<'_>, word: &str) -> String {
     }
 }
 
-/// The usual fields by which users suspend an object.
+/// Fields by which users suspend an object or its rollout.
+pub(crate) const SUSPENDING: &[&str] = &[
+    "spec.suspend",
+    "spec.suspended",
+    "spec.paused",
+    "spec.pause",
+    "spec.updateStrategy.paused",
+    "spec.updateStrategy.rollingUpdate.paused",
+];
+
+/// By a field of the spec, or by a flag with which the controller confirms it.
 pub(crate) fn suspended(o: &Reader<'_>) -> Option<Verdict> {
-    let field = ["spec.suspend", "spec.suspended", "spec.paused", "spec.pause"]
-        .into_iter()
-        .find(|field| o.flag(field))?;
-    Some(Verdict::new(State::Suspended, reasons::SUSPENDED, format!("{field}=true")))
+    if let Some(field) = SUSPENDING.iter().find(|field| o.flag(field)) {
+        return Some(Verdict::suspended(reasons::SUSPENDED, format!("{field}=true")));
+    }
+    let suspended = |(name, field): &(&str, Reader<'_>)| {
+        let is_flag = words(name).last().is_some_and(|last| SUSPENDED.contains(&last.as_str()));
+        is_flag && matches!(field.raw(), Some(Value::Bool(true)))
+    };
+    let (name, field) = o.at("status").fields().find(suspended)?;
+    field.value();
+    Some(Verdict::suspended(reasons::SUSPENDED, format!("status.{name}=true")))
 }
+
+/// Last word of a flag in the status by which a controller confirms that an object is suspended.
+const SUSPENDED: &[&str] = &["hibernated", "pause", "paused", "suspended"];

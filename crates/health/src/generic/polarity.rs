@@ -14,6 +14,8 @@ pub(crate) enum Polarity {
     Completion,
     /// True: `Ready`. False: `InProgress`, unless the reason means failure.
     Positive,
+    /// True: how far the object is, so not `Ready` without another condition. False: as `Positive`.
+    Step,
     /// True: `Ready`. False: `Failed`, unless the reason means progress.
     Validity,
     /// True: `Failed`.
@@ -34,17 +36,18 @@ impl Polarity {
     /// States for the docs: if the condition is True, and if it is False.
     pub(crate) const fn states(self) -> [&'static str; 2] {
         match self {
-            Self::Completion => {
-                ["`Ready`, completed", "`InProgress`, unless the reason means failure or suspension"]
-            }
-            Self::Positive => ["`Ready`", "`InProgress`, unless the reason means failure or suspension"],
-            Self::Validity => ["`Ready`", "`Failed`, unless the reason means progress or suspension"],
+            Self::Completion => ["`Ready`, completed", "`InProgress`, unless the reason means failure"],
+            Self::Positive => ["`Ready`", "`InProgress`, unless the reason means failure"],
+            Self::Step => [
+                "`InProgress`, unless another condition means `Ready`",
+                "`InProgress`, unless the reason means failure",
+            ],
+            Self::Validity => ["`Ready`", "`Failed`, unless the reason means progress"],
             Self::Negative => ["`Failed`, unless the reason means `Ready`", "ignored"],
             Self::Negated => ["`Failed`, unless the reason means progress", "ignored"],
-            Self::Progressing => [
-                "`InProgress`, unless the reason means `Ready`",
-                "ignored, unless the reason means failure or suspension",
-            ],
+            Self::Progressing => {
+                ["`InProgress`, unless the reason means `Ready`", "ignored, unless the reason means failure"]
+            }
             Self::Suspended => ["`Suspended`", "ignored"],
             Self::Deleting => ["`Terminating`", "ignored"],
             Self::Neutral => ["ignored", "ignored"],
@@ -56,6 +59,7 @@ impl Polarity {
 pub(crate) const ALL: &[Polarity] = &[
     Polarity::Completion,
     Polarity::Positive,
+    Polarity::Step,
     Polarity::Validity,
     Polarity::Negative,
     Polarity::Negated,
@@ -78,12 +82,12 @@ pub(crate) const TYPES: &[(Polarity, &[&str])] = &[
             "Online",
             "Operational",
             "Active",
-            "Synced",
             "Established",
             "Programmed",
             "ReconcileSuccess",
         ],
     ),
+    (Polarity::Step, &["Scheduled", "Created", "Initialized", "Synced"]),
     (Polarity::Validity, &["Accepted", "Admitted", "ResolvedRefs", "Valid"]),
     (Polarity::Negative, &["Degraded", "Failed", "Failure", "Error", "Stalled", "Conflicted"]),
     (
@@ -99,11 +103,14 @@ pub(crate) const TYPES: &[(Polarity, &[&str])] = &[
 pub(crate) const ENDINGS: &[(Polarity, &str)] = &[
     (
         Polarity::Positive,
-        "active alive admitted advertised adopted allocated applied approved assigned attached available bootstrapped bound \
-         complete completed configured connected created deployed discoverable established exists functional healthy initialized \
+        "active alive advertised adopted allocated applied assigned attached available bound \
+         complete completed configured connected deployed discoverable established exists functional healthy \
          installed issued joined mounted ok online operating operational programmed provisioned reachable ready reconciled \
-         registered resolved running scheduled serving succeeded success successful synced synchronized updated \
-         validated verified",
+         resolved running serving succeeded success successful synced synchronized updated validated verified",
+    ),
+    (
+        Polarity::Step,
+        "admitted approved bootstrapped created initialized queued registered reserved scheduled submitted",
     ),
     (Polarity::Validity, "accepted compliant valid"),
     (
@@ -138,10 +145,16 @@ pub(crate) fn of(kind: &str) -> Option<Polarity> {
         return Some(*polarity);
     }
     let words = words::words(kind);
+    // `PartiallyReady`, `PartialSuccess`.
+    if words.iter().any(|word| word == "partial" || word == "partially") {
+        return Some(Polarity::Progressing);
+    }
     let negated = words.iter().any(|word| word == "not" || word == "no");
     let by_prefix = || NEGATIVE_PREFIXES.contains(&words.first()?.as_str()).then_some(Polarity::Negative);
     Some(match (of_last_word(words.last()?).or_else(by_prefix)?, negated) {
-        (Polarity::Positive | Polarity::Validity | Polarity::Completion, true) => Polarity::Negated,
+        (Polarity::Positive | Polarity::Step | Polarity::Validity | Polarity::Completion, true) => {
+            Polarity::Negated
+        }
         (Polarity::Negative, true) => Polarity::Positive,
         (polarity, _) => polarity,
     })
@@ -176,6 +189,9 @@ mod tests {
     #[case("NotReady", Some(Polarity::Negated))]
     #[case("SpecValid", Some(Polarity::Validity))]
     #[case("InstallPlanFailed", Some(Polarity::Negative))]
+    #[case("Initialized", Some(Polarity::Step))]
+    #[case("PodScheduled", Some(Polarity::Step))]
+    #[case("PartiallyAvailable", Some(Polarity::Progressing))]
     #[case("HasErrors", Some(Polarity::Negative))]
     #[case("InvalidSpec", Some(Polarity::Negative))]
     #[case("NoErrors", Some(Polarity::Positive))]

@@ -5,8 +5,13 @@ use crate::{read::Reader, reasons, verdict::Verdict};
 /// Fields for the desired number of replicas, in order of precedence.
 pub(crate) const WANTED: &[&str] = &["spec.replicas", "spec.size", "spec.instances", "status.replicas"];
 /// Fields for the number of ready replicas. The lowest counts.
-pub(crate) const READY: &[&str] =
-    &["status.readyReplicas", "status.availableReplicas", "status.readyInstances"];
+pub(crate) const READY: &[&str] = &[
+    "status.readyReplicas",
+    "status.availableReplicas",
+    "status.readyInstances",
+    "status.updatedReadyReplicas",
+    "status.updatedAvailableReplicas",
+];
 
 /// `None` without counters.
 pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
@@ -18,6 +23,7 @@ pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
     let wanted = WANTED.iter().find_map(|path| o.int(path))?;
     let ready = READY.iter().filter_map(|path| o.int(path)).min().unwrap_or(0);
     let updated = o.int("status.updatedReplicas").filter(|updated| *updated < wanted);
+    let done = ready.min(updated.unwrap_or(ready));
     let s = if wanted == 1 { "" } else { "s" };
     let verdict = match updated {
         Some(updated) => {
@@ -28,7 +34,7 @@ pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
         }
         None => Verdict::ready(reasons::REPLICAS_READY, format!("{ready} of {wanted} replica{s} ready")),
     };
-    Some(verdict.progress(ready, wanted))
+    Some(verdict.progress(done, wanted))
 }
 
 /// An absent counter may be 0, or may not exist for this kind.

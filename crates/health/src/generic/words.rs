@@ -7,6 +7,8 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use bellwether_model::State;
 
+use super::polarity;
+
 /// In lower case.
 pub(crate) const WORDS: &[(State, &str)] = &[
     (
@@ -17,13 +19,16 @@ pub(crate) const WORDS: &[(State, &str)] = &[
          provisioned ready reconciled registered running serving stable succeed succeeded success \
          successful successfully synced synchronized valid validated verified working",
     ),
-    (State::InProgress, "pending progress queued requested retry scheduled submitted unready wait yellow"),
+    (
+        State::InProgress,
+        "partial partially pending progress queued requested retry scheduled submitted unready wait yellow",
+    ),
     (
         State::Failed,
         "aborted blocked broken canceled cancelled corrupted crash \
          crashed crashing dead degraded denied err error errored errors evicted exceeded \
          exhausted expired fail failed failing fails failure failures fatal faulted faulty \
-         forbidden inaccessible inconsistent insufficient invalid killed lost malformed \
+         forbidden inaccessible inconsistent insufficient invalid killed lost malformed missing \
          misconfiguration misconfigured mismatch noncompliant oom panic red refused \
          rejected stalled stuck unauthenticated unauthorized unhealthy \
          unreachable unresponsive unschedulable unsupported violation violations warn warning \
@@ -39,7 +44,7 @@ pub(crate) const WORDS: &[(State, &str)] = &[
 
 /// Words that count only on their own: phase `New` is `InProgress`, reason `NewReplicaSetAvailable` is not.
 pub(crate) const ALONE: &[(State, &str)] = &[
-    (State::Failed, "conflict down missing timeout unavailable"),
+    (State::Failed, "conflict down timeout unavailable"),
     (State::Ready, "current exists started up updated"),
     (State::InProgress, "initial initialized new restart rollback unknown upgrade"),
 ];
@@ -149,6 +154,21 @@ fn weight(state: State) -> u8 {
     }
 }
 
+/// Whether a phrase has a negation, so that its meaning depends on what is negated.
+pub(crate) fn is_negated(phrase: &str) -> bool {
+    words(phrase).iter().any(|word| NEGATIONS.contains(&word.as_str()))
+}
+
+/// The words of a phrase that have a meaning in phases, reasons or condition types, in lower case.
+///
+/// For statistics about the rules.
+pub fn known(phrase: &str) -> Vec<String> {
+    let is_alone =
+        |word: &str| ALONE.iter().any(|(_, words)| words.split_whitespace().any(|known| known == word));
+    let is_known = |word: &String| of_word(word).is_some() || is_alone(word) || polarity::of(word).is_some();
+    words(phrase).into_iter().filter(is_known).collect()
+}
+
 /// Whether a message begins like `failed to …` or `cannot …`.
 pub(crate) fn begins_with_failure(sentence: &str) -> bool {
     let first = &sentence[..sentence.floor_char_boundary(24)];
@@ -156,6 +176,44 @@ pub(crate) fn begins_with_failure(sentence: &str) -> bool {
     let first = words.first().map(String::as_str).unwrap_or_default();
     matches!(first, "error" | "failed" | "failure" | "invalid" | "cannot" | "unable")
         || matches!((first, words.get(1).map(String::as_str)), ("could" | "can", Some("not")))
+}
+
+/// Phrases of messages that tell a failure.
+const FAILURE_PHRASES: &[&str] = &[
+    "access denied",
+    "can't ",
+    "cannot ",
+    "does not exist",
+    "do not exist",
+    "doesn't exist",
+    "error:",
+    "failed to ",
+    "failed with",
+    "failing",
+    "falling back",
+    "is forbidden",
+    "is invalid",
+    "nodes are available:",
+    "not allowed",
+    "not been accepted",
+    "not found",
+    "not permitted",
+    "non existing",
+    "permission denied",
+    "refused",
+    "timed out",
+    "unable to ",
+    "unauthorized",
+];
+
+/// Whether a message tells a failure anywhere in its beginning.
+pub(crate) fn tells_failure(message: &str) -> bool {
+    const BEGINNING: usize = 400;
+    let beginning = message[..message.floor_char_boundary(BEGINNING)].to_lowercase();
+    // "No key could decrypt", "none of the providers can advertise".
+    let none_can = (beginning.starts_with("no ") || beginning.starts_with("none "))
+        && [" can ", " could "].iter().any(|can| beginning.contains(can));
+    none_can || FAILURE_PHRASES.iter().any(|phrase| beginning.contains(phrase))
 }
 
 /// In bytes. Longer text is prose: the rest is ignored.

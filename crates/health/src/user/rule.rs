@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     read::Reader,
+    reasons,
     verdict::{Rule, Source, Verdict},
 };
 
@@ -32,6 +33,8 @@ enum Body {
     Clauses(Clauses),
     Flux(Flux),
     Script(LuaScript),
+    /// The rule cannot be evaluated: the reason and message of every verdict.
+    Unusable(&'static str, String),
 }
 
 impl UserRule {
@@ -59,6 +62,31 @@ impl UserRule {
 }
 
 impl CompiledRule {
+    /// Stands for an invalid rule: every object of its target is Unknown `RuleInvalid`, so that no weaker rule
+    /// takes its place.
+    pub fn invalid(rule: UserRule, errors: &[RuleFieldError]) -> Self {
+        let error = errors.first().map(|error| format!(": {error}")).unwrap_or_default();
+        let message = format!("HealthRule/{} is invalid{error}", rule.name);
+        Self {
+            id: Rule { source: Source::User, id: rule.name.clone().into() },
+            name: rule.name,
+            created: rule.created,
+            kind: rule.kind,
+            body: Body::Unusable(reasons::RULE_INVALID, message),
+        }
+    }
+
+    /// Stands for rules that cannot be read: every object is Unknown `RulesUnreadable`.
+    pub fn unreadable() -> Self {
+        Self {
+            id: Rule { source: Source::User, id: "unreadable".into() },
+            name: String::new(),
+            created: None,
+            kind: RuleTarget { group: "*".to_owned(), version: None, kind: None },
+            body: Body::Unusable(reasons::RULES_UNREADABLE, "cannot read HealthRules".to_owned()),
+        }
+    }
+
     /// The name in verdicts.
     pub fn name(&self) -> &str {
         &self.name
@@ -92,6 +120,7 @@ impl CompiledRule {
             Body::Clauses(clauses) => clauses.evaluate(&object, reader),
             Body::Flux(flux) => flux.evaluate(&object, reader),
             Body::Script(script) => script.evaluate(&object, reader),
+            Body::Unusable(reason, message) => Verdict::unknown(*reason, message.clone()),
         };
         verdict.by(&self.id)
     }
@@ -106,25 +135,38 @@ impl CompiledRule {
         let programs = match &self.body {
             Body::Clauses(clauses) => clauses.programs(),
             Body::Flux(flux) => flux.programs(),
-            Body::Script(_) => Vec::new(),
+            Body::Script(_) | Body::Unusable(..) => Vec::new(),
         };
         programs.into_iter().flat_map(Program::paths)
     }
 
-    /// The error if an expression reads the data of a Secret.
+    /// The error if the rule is for Secrets, also by `*`, and an expression reads their data.
     fn secret_access(&self) -> Option<RuleFieldError> {
-        let kind = self.kind.kind.as_deref()?;
-        let secret = self.paths().find(|path| {
-            let fields = path.fields();
-            is_secret(&self.kind.group, kind) && SECRET_FIELDS.iter().any(|secret| fields.starts_with(secret))
-        })?;
+        if !self.kind.matches_any_version("", "Secret") {
+            return None;
+        }
+        let secret = match &self.body {
+            // A script for all kinds may mean the data of a ConfigMap. That of Secrets is hidden from it.
+            Body::Script(script) => self.kind.kind.as_ref().and(script.secret_field())?.to_owned(),
+            _ => self
+                .paths()
+                .find(|path| {
+                    let fields = path.fields();
+                    SECRET_FIELDS.iter().any(|secret| fields.starts_with(secret))
+                })?
+                .to_string(),
+        };
+        let hint = match &self.kind.kind {
+            Some(_) => "use only metadata and type",
+            None => "name a kind other than Secret in spec.for, or use only other fields",
+        };
         Some(RuleFieldError {
             field: "spec".to_owned(),
             source: String::new(),
             compile_error: CompileError {
                 place: Place::Tree(String::new()),
                 text: format!("cannot read `{secret}` of a Secret"),
-                hint: Some("use only metadata and type".to_owned()),
+                hint: Some(hint.to_owned()),
             },
         })
     }

@@ -9,11 +9,15 @@ use super::source::RuleFieldError;
 use crate::{read::Reader, reasons, verdict::Verdict};
 
 #[derive(Debug)]
-pub(super) struct LuaScript(Script);
+pub(super) struct LuaScript {
+    script: Script,
+    secret_field: Option<&'static str>,
+}
 
 impl LuaScript {
     pub(super) fn compile(source: &str) -> Result<Self, Vec<RuleFieldError>> {
-        Script::compile(source).map(Self).map_err(|compile_error| {
+        let secret_field = ["data", "stringData"].into_iter().find(|field| names_field(source, field));
+        Script::compile(source).map(|script| Self { script, secret_field }).map_err(|compile_error| {
             vec![RuleFieldError {
                 field: "spec.lua".to_owned(),
                 source: source.to_owned(),
@@ -26,10 +30,17 @@ impl LuaScript {
         })
     }
 
+    /// The field with the data of a Secret that the script names, if any.
+    pub(super) fn secret_field(&self) -> Option<&'static str> {
+        self.secret_field
+    }
+
     /// Status and message as Argo CD reports them.
     pub(super) fn run(&self, object: &Object<'_>, now: Timestamp) -> Result<(String, String), String> {
-        let outcome =
-            self.0.run(object.fields(), now, Budget::default()).map_err(|failure| failure.to_string())?;
+        let outcome = self
+            .script
+            .run(object.fields(), now, Budget::default())
+            .map_err(|failure| failure.to_string())?;
         if outcome.status.is_empty() || state_of(&outcome.status).is_some() {
             return Ok((outcome.status, outcome.message));
         }
@@ -38,7 +49,7 @@ impl LuaScript {
     }
 
     pub(super) fn evaluate(&self, object: &Object<'_>, reader: &Reader<'_>) -> Verdict {
-        let outcome = match self.0.run(object.fields(), reader.now(), Budget::default()) {
+        let outcome = match self.script.run(object.fields(), reader.now(), Budget::default()) {
             Ok(outcome) => outcome,
             Err(Failure::TooExpensive { of, .. }) => {
                 return Verdict::unknown(
@@ -76,4 +87,12 @@ fn state_of(status: &str) -> Option<State> {
         "Unknown" => State::Unknown,
         _ => return None,
     })
+}
+
+/// Whether a script has `.field`, `["field"]` or `['field']`.
+fn names_field(source: &str, field: &str) -> bool {
+    let continues = |rest: &str| rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+    let dotted = format!(".{field}");
+    source.match_indices(&dotted).any(|(at, _)| !continues(&source[at + dotted.len()..]))
+        || ['"', '\''].iter().any(|quote| source.contains(&format!("[{quote}{field}{quote}]")))
 }

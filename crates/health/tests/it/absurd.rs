@@ -31,7 +31,7 @@ const MANY: usize = 100_000;
 #[case::listeners(
     object("gateway.networking.k8s.io/v1", "Gateway", "status", json!({
         "conditions": conditions_of(&["Accepted", "Programmed"]),
-        "listeners": entries(|name| json!({"name": name, "conditions": conditions_of(&["Accepted"])})),
+        "listeners": entries(|name| json!({"name": name, "conditions": conditions_of(&["Accepted", "Programmed"])})),
     })),
     State::Ready
 )]
@@ -50,7 +50,7 @@ const MANY: usize = 100_000;
     State::Terminating
 )]
 // Fields.
-#[case::phases(object("acme.io/v1", "Widget", "status", fields(|_| json!("Running"))), State::Ready)]
+#[case::phases(object("acme.io/v1", "Widget", "status", fields(|_| json!("Running"))), State::Unknown)]
 #[case::parts(
     object("acme.io/v1", "Widget", "status", fields(|name| json!({"name": name, "conditions": conditions_of(&["Ready"])}))),
     State::Unknown

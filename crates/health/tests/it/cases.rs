@@ -49,7 +49,8 @@ struct Case {
     expect: Expect,
 }
 
-/// Fields that are left out are not compared, except `later`: without it, the verdict must have none.
+/// Fields that are left out are not compared, except `later` and `blocks`: without `later`, the verdict must
+/// have none.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expect {
@@ -65,6 +66,8 @@ struct Expect {
     rule: Option<String>,
     #[serde(default)]
     since: Option<String>,
+    #[serde(default)]
+    blocks: bool,
     #[serde(default)]
     later: Option<Later>,
 }
@@ -169,6 +172,7 @@ fn difference(table: &Table, case: &Case) -> Option<String> {
     compare("reason", expect.reason.clone(), whole.reason.to_string());
     compare("message", expect.message.clone(), whole.message.to_string());
     compare("progress", expect.progress.map(|progress| progress.to_string()), whole.progress.to_string());
+    compare("blocks", Some(expect.blocks.to_string()), whole.blocks.to_string());
     compare("rule", rule.cloned(), named(&whole));
     compare(
         "since",

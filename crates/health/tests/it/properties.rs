@@ -151,7 +151,8 @@ fn well_formed(verdict: &Verdict) -> Result<(), TestCaseError> {
     prop_assert!(!verdict.message.contains(char::is_control), "{:?}", verdict.message);
     prop_assert!((1..=1024).contains(&verdict.message.len()), "{}", verdict.message.len());
     prop_assert!(verdict.progress <= 100);
-    prop_assert!(verdict.state != State::Ready || verdict.progress == 100, "{verdict:?}");
+    prop_assert_eq!(verdict.state == State::Ready, verdict.progress == 100, "{:?}", verdict);
+    prop_assert!(verdict.state == State::Suspended || !verdict.blocks, "{verdict:?}");
     prop_assert!(verdict.state != State::Missing, "{verdict:?}");
     if let Some(later) = &verdict.later {
         prop_assert_eq!(&later.verdict.rule, &verdict.rule);

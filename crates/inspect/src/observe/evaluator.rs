@@ -25,11 +25,13 @@ pub struct EvaluationScope {
     own: Vec<GroupKind>,
     /// Evaluate only the Rollup of this name.
     only_rollup: Option<String>,
+    /// Do without HealthRules.
+    without_rules: bool,
 }
 
 impl EvaluationScope {
     pub(super) fn of(own: &[GroupKind], namespace: Option<String>) -> Self {
-        Self { namespace, own: own.to_vec(), only_rollup: None }
+        Self { namespace, own: own.to_vec(), only_rollup: None, without_rules: false }
     }
 
     pub(super) fn of_all(namespace: Option<String>) -> Self {
@@ -57,8 +59,14 @@ impl EvaluationScope {
         self
     }
 
+    /// Without HealthRules on purpose, if `without`.
+    pub(super) fn without_rules(self, without: bool) -> Self {
+        Self { without_rules: without, ..self }
+    }
+
     pub(super) fn includes(&self, kind: &GroupKind) -> bool {
-        self.own.contains(kind)
+        let is_unwanted = self.without_rules && *kind == GroupKind::bellwether("HealthRule");
+        self.own.contains(kind) && !is_unwanted
     }
 
     /// Whether an object is evaluated as a group or rule, and not only as a member.

@@ -1,14 +1,13 @@
 //! A cluster that is watched: groups are evaluated as objects change.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    mem,
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Duration,
 };
 
 use bellwether_engine::{
-    Cluster, ClusterEvent, ClusterSource, Event, Facts, FeedEvent, FeedId, Group, GroupKind, GroupRef, Lens,
+    Cluster, ClusterEvent, ClusterSource, Event, FeedEvent, FeedId, Group, GroupKind, GroupRef, Lens,
     NamespacedName, ServedResource,
 };
 use bellwether_kube_io::read::{Reader, ReaderSettings};
@@ -22,6 +21,7 @@ use tokio::{
 use super::{
     ListedObject, drop_invented_times,
     evaluator::{EvaluationScope, Evaluator},
+    listed_objects,
 };
 
 /// Of the channel from the reflectors.
@@ -36,19 +36,14 @@ const BURST: Duration = Duration::from_millis(100);
 /// How often to evaluate without an event: durations and verdicts depend on the time.
 const TICK: Duration = Duration::from_secs(1);
 
-/// What a reflector reads for.
+/// A feed of the engine of this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum FeedUser {
-    /// A feed of the engine of this index.
-    Engine(usize, FeedId),
-    /// A kind of `LiveObservation::listed`, by index.
-    Listed(usize),
-}
+struct EngineFeed(usize, FeedId);
 
 /// An evaluator with its reflectors.
 struct Watcher {
     evaluator: Evaluator,
-    reader: Reader<FeedUser>,
+    reader: Reader<EngineFeed>,
     groups: BTreeMap<(NamespacedName, GroupKind), Group>,
 }
 
@@ -74,16 +69,16 @@ impl Watcher {
 /// The feeds of one engine, among all that a reader has.
 struct EngineFeeds<'l> {
     index: usize,
-    reader: &'l mut Reader<FeedUser>,
+    reader: &'l mut Reader<EngineFeed>,
 }
 
 impl ClusterSource for EngineFeeds<'_> {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
-        self.reader.follow(FeedUser::Engine(self.index, feed), kind.clone(), lens);
+        self.reader.follow(EngineFeed(self.index, feed), kind.clone(), lens);
     }
 
     fn leave(&mut self, feed: FeedId) {
-        self.reader.leave(FeedUser::Engine(self.index, feed));
+        self.reader.leave(EngineFeed(self.index, feed));
     }
 
     fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
@@ -91,21 +86,12 @@ impl ClusterSource for EngineFeeds<'_> {
     }
 }
 
-/// A kind that is watched in addition to those of the engine.
-struct ListedKind {
-    kind: GroupKind,
-    lens: Arc<Lens>,
-    objects: HashMap<NamespacedName, Facts>,
-    /// The objects of a list that is not complete yet.
-    listing: Option<HashMap<NamespacedName, Facts>>,
-}
-
 pub struct LiveObservation {
     /// One for each scope.
     watchers: Vec<Watcher>,
-    events: mpsc::Receiver<(FeedUser, FeedEvent)>,
-    /// Addressed by index: only appended to.
-    listed: Vec<ListedKind>,
+    events: mpsc::Receiver<(EngineFeed, FeedEvent)>,
+    /// Kinds to list beside the groups.
+    listed: BTreeSet<GroupKind>,
     begun: Timestamp,
     /// When all kinds were listed for the first time.
     synced: Option<Timestamp>,
@@ -127,7 +113,7 @@ impl LiveObservation {
         let mut live = Self {
             watchers: scopes.into_iter().map(watcher).collect(),
             events,
-            listed: Vec::new(),
+            listed: BTreeSet::new(),
             begun: Timestamp::now(),
             synced: None,
         };
@@ -156,27 +142,17 @@ impl LiveObservation {
         }
     }
 
-    fn step(&mut self, batch: Vec<(FeedUser, FeedEvent)>) {
+    fn step(&mut self, batch: Vec<(EngineFeed, FeedEvent)>) {
         let mut of_engines: Vec<_> = self.watchers.iter().map(|_| Vec::new()).collect();
-        for (user, event) in batch {
-            match user {
-                FeedUser::Engine(index, feed) => {
-                    if let Some(events) = of_engines.get_mut(index) {
-                        events.push((feed, event));
-                    }
-                }
-                FeedUser::Listed(index) => {
-                    if let Some(listed) = self.listed.get_mut(index) {
-                        listed.apply(event);
-                    }
-                }
+        for (EngineFeed(index, feed), event) in batch {
+            if let Some(events) = of_engines.get_mut(index) {
+                events.push((feed, event));
             }
         }
         let now = Timestamp::now();
         for (index, events) in of_engines.into_iter().enumerate() {
             self.with_evaluator(index, |evaluator, feeds| evaluator.apply(now, events, feeds));
         }
-        self.update_lenses();
         if self.synced.is_none() && self.is_synced() {
             self.synced = Some(now);
         }
@@ -185,18 +161,6 @@ impl LiveObservation {
     fn with_evaluator(&mut self, index: usize, act: impl FnOnce(&mut Evaluator, &mut EngineFeeds<'_>)) {
         let Some(Watcher { evaluator, reader, .. }) = self.watchers.get_mut(index) else { return };
         act(evaluator, &mut EngineFeeds { index, reader });
-    }
-
-    /// Lists a kind again if the rules for it have changed.
-    fn update_lenses(&mut self) {
-        let Some(Watcher { evaluator, reader, .. }) = self.watchers.first_mut() else { return };
-        for (index, listed) in self.listed.iter_mut().enumerate() {
-            let lens = evaluator.engine.lens(&listed.kind);
-            if *listed.lens != lens {
-                listed.lens = Arc::new(lens);
-                reader.follow(FeedUser::Listed(index), listed.kind.clone(), Arc::clone(&listed.lens));
-            }
-        }
     }
 
     /// Reports to the engines whether the cluster is connected, and when it last responded.
@@ -236,47 +200,18 @@ impl LiveObservation {
 
     /// Watches these kinds as well, in the first scope.
     pub fn also_watch(&mut self, kinds: Vec<GroupKind>) {
-        let Some(Watcher { evaluator, reader, .. }) = self.watchers.first_mut() else { return };
-        for kind in kinds {
-            if !self.listed.iter().any(|listed| listed.kind == kind) {
-                let lens = Arc::new(evaluator.engine.lens(&kind));
-                reader.follow(FeedUser::Listed(self.listed.len()), kind.clone(), Arc::clone(&lens));
-                self.listed.push(ListedKind { kind, lens, objects: HashMap::new(), listing: None });
+        let kinds: Vec<_> = kinds.into_iter().filter(|kind| self.listed.insert(kind.clone())).collect();
+        self.with_evaluator(0, |evaluator, feeds| {
+            for kind in &kinds {
+                evaluator.engine.keep(kind);
             }
-        }
+            evaluator.step(Timestamp::now(), Vec::new(), feeds);
+        });
     }
 
-    /// The objects of the kinds given to [`Self::also_watch`].
+    /// The objects of the kinds given to [`Self::also_watch`], with their verdicts of now.
     pub fn listed(&self) -> Vec<ListedObject> {
-        let of_kind = |listed: &ListedKind| {
-            let object = |(name, facts): (&NamespacedName, &Facts)| ListedObject {
-                kind: listed.kind.clone(),
-                name: name.clone(),
-                facts: facts.clone(),
-            };
-            listed.objects.iter().map(object).collect::<Vec<_>>()
-        };
-        self.listed.iter().flat_map(of_kind).collect()
-    }
-}
-
-impl ListedKind {
-    fn apply(&mut self, event: FeedEvent) {
-        match event {
-            FeedEvent::ListStarted => self.listing = Some(HashMap::new()),
-            FeedEvent::Applied(name, object) => {
-                self.listing.as_mut().unwrap_or(&mut self.objects).insert(name, object.facts);
-            }
-            FeedEvent::Deleted(name) => {
-                self.listing.as_mut().unwrap_or(&mut self.objects).remove(&name);
-            }
-            // Objects that the list does not name were deleted. Until it is complete, the old ones stay.
-            FeedEvent::ListCompleted => self.objects = mem::take(&mut self.listing).unwrap_or_default(),
-            FeedEvent::Unreadable(_) => {
-                self.objects = HashMap::new();
-                self.listing = None;
-            }
-            FeedEvent::Served(_) | FeedEvent::Restored => {}
-        }
+        let Some(Watcher { evaluator, .. }) = self.watchers.first() else { return Vec::new() };
+        self.listed.iter().flat_map(|kind| listed_objects(&evaluator.engine, kind)).collect()
     }
 }

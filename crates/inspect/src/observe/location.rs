@@ -12,6 +12,8 @@ pub enum Location {
         login: ClientOptions,
         /// Defaults to that of the context.
         namespace: Option<String>,
+        /// Do without HealthRules, for a user who may not read them.
+        without_health_rules: bool,
     },
     /// A dump, or a repository of manifests.
     Files {
@@ -30,13 +32,18 @@ pub struct Flags {
 }
 
 impl Location {
+    pub(super) fn is_without_health_rules(&self) -> bool {
+        matches!(self, Self::Cluster { without_health_rules: true, .. })
+    }
+
     pub fn flags(&self) -> Flags {
         match self {
-            Self::Cluster { login: ClientOptions { kubeconfig, context }, .. } => {
+            Self::Cluster { login: ClientOptions { kubeconfig, context }, without_health_rules, .. } => {
                 let kubeconfig = kubeconfig.iter().map(|file| flag("kubeconfig", &file.to_string_lossy()));
                 let context = context.iter().map(|context| flag("context", context));
                 let flags: String = kubeconfig.chain(context).collect();
-                Flags { own: flags.clone(), kubectl: Some(flags) }
+                let rules = if *without_health_rules { " --without-health-rules" } else { "" };
+                Flags { own: format!("{flags}{rules}"), kubectl: Some(flags) }
             }
             Self::Files { paths, .. } => {
                 let own = paths.iter().map(|path| flag("from", &path.to_string_lossy())).collect();

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use bellwether_engine::{
-    Dialect, Facts, FeedEvent, Group, GroupKind, GroupRelation, Lens, NamespacedName, Unreadable,
+    Dialect, Engine, Facts, FeedEvent, Group, GroupKind, GroupRelation, Lens, NamespacedName, Unreadable,
 };
 use bellwether_health::{Context, Evidence};
 use bellwether_model::Object;
@@ -35,6 +35,7 @@ use kind_request::KindRequest;
 pub use live::LiveObservation;
 pub use location::{Flags, Location};
 pub use notes::Notes;
+pub(crate) use notes::not_shown;
 use origin::{Origin, PendingLists};
 
 /// Objects that were read once, and the engines that evaluate them.
@@ -81,15 +82,18 @@ impl Observation {
             (Origin::Cluster(_), Some(namespace)) => scopes_of(query, namespace.clone()),
             (Origin::Cluster(_), None) | (Origin::Files(_), _) => (EvaluationScope::of_all(None), None),
         };
-        let observation = Self::new(origin, only_namespace, now, scope);
-        Ok(Self { of_rollups: of_rollups.map(Evaluator::new), ..observation })
+        let without = location.is_without_health_rules();
+        let observation = Self::new(origin, only_namespace, now, scope.without_rules(without));
+        let of_rollups = of_rollups.map(|scope| Evaluator::new(scope.without_rules(without)));
+        Ok(Self { of_rollups, ..observation })
     }
 
     /// Reads the objects of these kinds of Bellwether, and no members.
     pub fn read_own_kinds(location: &Location, now: Timestamp, own: &[GroupKind]) -> Result<Self> {
         let origin = Origin::open(location, false, now)?;
         let only_namespace = origin.only_namespace(false);
-        let mut observation = Self::new(origin, only_namespace, now, EvaluationScope::of(own, None));
+        let scope = EvaluationScope::of(own, None).without_rules(location.is_without_health_rules());
+        let mut observation = Self::new(origin, only_namespace, now, scope);
         let Self { origin, evaluator, only_namespace, notes, .. } = &mut observation;
         let mut lists = PendingLists::of(origin);
         evaluator.start(now, &mut lists);
@@ -158,10 +162,18 @@ impl Observation {
     /// The objects of these kinds, assessed with the rules of the engine. They are listed in all namespaces
     /// if `anywhere`.
     pub fn listed(&self, kinds: &[GroupKind], anywhere: bool) -> Result<ListedObjects> {
-        let requests =
-            kinds.iter().map(|kind| KindRequest { kind: kind.clone(), lens: Arc::new(self.lens(kind)) });
         let mut listed = ListedObjects::default();
-        for (kind, events) in self.origin.list(requests.collect(), self.namespace_to_list(anywhere))? {
+        let mut requests = Vec::new();
+        // What the engine has listed for its groups is not listed again.
+        let is_in_scope = self.evaluator.scope.namespace.as_deref() == self.namespace_to_list(anywhere);
+        for kind in kinds {
+            match self.evaluator.engine.objects(kind).filter(|_| is_in_scope) {
+                Some(Ok(_)) => listed.objects.extend(listed_objects(&self.evaluator.engine, kind)),
+                Some(Err(why)) => listed.unreadable.push((kind.clone(), why.clone())),
+                None => requests.push(KindRequest { kind: kind.clone(), lens: Arc::new(self.lens(kind)) }),
+            }
+        }
+        for (kind, events) in self.origin.list(requests, self.namespace_to_list(anywhere))? {
             for event in events {
                 match event {
                     FeedEvent::Applied(name, object) => {
@@ -213,6 +225,17 @@ impl Observation {
     pub fn cluster(&self) -> Option<&ObservedCluster> {
         self.origin.cluster()
     }
+}
+
+/// The objects of a kind that an engine follows.
+fn listed_objects(engine: &Engine, kind: &GroupKind) -> Vec<ListedObject> {
+    let objects = engine.objects(kind).and_then(Result::ok).unwrap_or_default().into_iter();
+    let object = |(name, facts): (&NamespacedName, &Facts)| ListedObject {
+        kind: kind.clone(),
+        name: name.clone(),
+        facts: facts.clone(),
+    };
+    objects.map(object).collect()
 }
 
 /// Drops the times between `begun` and `ended`: an engine dates what it finds in its first evaluation at that

@@ -1,6 +1,6 @@
 //! What could not be read, in sentences.
 
-use bellwether_engine::{FeedEvent, GroupKind, GroupRef, Unreadable};
+use bellwether_engine::{FeedEvent, GroupKind, GroupRef, Unreadable, is_below};
 
 use super::{
     cluster::{ObservedCluster, crds_not_installed},
@@ -17,6 +17,8 @@ pub struct Notes {
     pub notes: Vec<String>,
     /// The kinds of members that the user may not list.
     pub forbidden: Vec<String>,
+    /// The kinds below members that the user may not list. They matter only where a group is not ready.
+    pub below: Vec<String>,
     /// Why Rollups could not be read. Only a user who asks for one needs to know.
     pub(crate) no_rollups: Option<String>,
 }
@@ -54,7 +56,12 @@ impl Notes {
                 self.note_rollups(kind, why, cluster);
             }
         } else if matches!(why, Unreadable::Forbidden { .. }) {
-            self.forbidden.push(origin.cannot_list(kind, why, namespace));
+            let problem = origin.cannot_list(kind, why, namespace);
+            if is_below(kind) {
+                self.below.push(not_shown(&problem));
+            } else {
+                self.forbidden.push(problem);
+            }
         }
     }
 
@@ -81,7 +88,14 @@ impl Notes {
         match why {
             Unreadable::Forbidden { .. } | Unreadable::Failing { .. } => {
                 let problem = origin.cannot_list(kind, why, None);
-                self.notes.push(format!("{problem}; using built-in rules only"));
+                let grant = origin.cluster().filter(|_| matches!(why, Unreadable::Forbidden { .. }));
+                let grant = grant.map(|cluster| format!("{}, or u", cluster.remedy(kind)));
+                let use_flag = format!("{}se --without-health-rules", grant.as_deref().unwrap_or("U"));
+                let note = format!("{problem}; verdicts are Unknown. {use_flag}");
+                // Rules are listed again when it is known that they cannot be read.
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
             }
             Unreadable::NotServed | Unreadable::NotInInput | Unreadable::NotConnected => {}
         }
@@ -141,4 +155,9 @@ impl Notes {
                 .map(|group| format!("cannot assess {}: a member is in a membership cycle", heading(group))),
         );
     }
+}
+
+/// The note about a kind below members that could not be listed.
+pub(crate) fn not_shown(problem: &str) -> String {
+    format!("{problem}; objects owned by members are not shown")
 }

@@ -26,7 +26,7 @@ pub(super) enum Origin {
 impl Origin {
     pub(super) fn open(location: &Location, all_namespaces: bool, now: Timestamp) -> Result<Self> {
         Ok(match location {
-            Location::Cluster { login, namespace } => {
+            Location::Cluster { login, namespace, .. } => {
                 let cluster = ObservedCluster::open(login, namespace.as_deref(), all_namespaces)?;
                 Self::Cluster(Box::new(cluster))
             }

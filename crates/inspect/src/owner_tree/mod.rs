@@ -17,7 +17,7 @@ use bellwether_terminal::rank;
 use jiff::Timestamp;
 
 use self::forest::{Candidate, OwnerForest};
-use crate::observe::{ListedObject, Observation};
+use crate::observe::{ListedObject, Observation, not_shown};
 
 /// An object with the objects that it owns.
 #[derive(Clone, Debug)]
@@ -206,12 +206,9 @@ pub fn read_tree(group: &Group, observation: &Observation, all: bool) -> Result<
     let listed = observation.listed(&kinds_below(expanded), group.is_rollup())?;
     let is_reported = |why: &Unreadable| !matches!(why, Unreadable::NotServed | Unreadable::NotInInput);
     let unreadable = listed.unreadable.iter().filter(|(_, why)| is_reported(why));
-    let notes = unreadable.map(|(kind, why)| {
-        format!(
-            "{}; objects owned by members are not shown",
-            observation.cannot_list(kind, why, group.is_rollup())
-        )
-    });
+    let problems = unreadable.map(|(kind, why)| observation.cannot_list(kind, why, group.is_rollup()));
+    let notes = problems.map(|problem| not_shown(&problem));
+    let notes = notes.filter(|note| !observation.notes.below.contains(note));
     Ok((tree(group, &listed.objects), notes.collect()))
 }
 

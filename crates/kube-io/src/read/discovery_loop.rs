@@ -34,8 +34,18 @@ const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 pub(super) async fn discovery_loop(connection: &ClusterConnection) -> Infallible {
     let (sender, mut events) = mpsc::channel(64);
+    let mut restored = connection.restored.subscribe();
+    let watch = async {
+        loop {
+            tokio::select! {
+                never = watch_crds(connection, sender.clone()) => match never {},
+                // The connection keeps the sender. The next watch begins with a list.
+                _ = restored.changed() => {}
+            }
+        }
+    };
     tokio::select! {
-        never = watch_crds(connection, sender) => never,
+        never = watch => never,
         never = run_discovery(connection, &mut events) => never,
     }
 }
@@ -113,7 +123,7 @@ async fn watch_crds(connection: &ClusterConnection, sender: mpsc::Sender<CrdWatc
 }
 
 /// The resourceVersion of the list of CustomResourceDefinitions.
-async fn current_version(connection: &ClusterConnection) -> Result<ResourceVersion, ReadError> {
+pub(super) async fn current_version(connection: &ClusterConnection) -> Result<ResourceVersion, ReadError> {
     let request = Request::new(CRDS).list_metadata(&ListParams::default().limit(1));
     let response = send_and_read(&connection.client, request, connection.settings.response_timeout).await?;
     let page = envelope::page(&response, &Plan::identity(), |_| ());

@@ -16,7 +16,7 @@ use super::{
     ClusterConnection,
     reader_counters::FeedLiveness,
     rest_mapper::Kinds,
-    watch_stream::{Watch, send_and_read},
+    watch_stream::{Watch, list_request, send_and_read_page},
 };
 use crate::clock::now;
 
@@ -50,6 +50,7 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
     /// relist.
     pub(super) async fn run(mut self, mut lenses: watch::Receiver<Arc<Lens>>) {
         let events = self.events.clone();
+        let mut restored = self.connection.restored.subscribe();
         loop {
             tokio::select! {
                 () = events.closed() => return,
@@ -57,6 +58,8 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
                     Ok(()) => self.reflector.set_lens(Arc::clone(&lenses.borrow_and_update())),
                     Err(_) => return,
                 },
+                // The connection keeps the sender.
+                Ok(()) = restored.changed() => self.reflector.restored(),
                 never = self.follow() => match never {},
             }
         }
@@ -114,13 +117,15 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
         }
         let mut parameters = ListParams::default().limit(connection.settings.page_size);
         parameters.continue_token = rest;
-        let request = Request::new(path).list(&parameters);
-        let response = send_and_read(&connection.client, request, connection.settings.response_timeout).await;
+        let Some(reader) = self.reflector.page_reader(now()) else { return };
+        let request = list_request(path, &parameters, self.reflector.metadata_only());
+        let within = connection.settings.response_timeout;
+        let page = send_and_read_page(&connection.client, request, within, reader).await;
         let now = now();
-        if response.is_ok() {
+        if page.is_ok() {
             self.liveness.responded(now);
         }
-        let received = self.reflector.page(response.as_deref().map_err(ReadError::clone), now);
+        let received = self.reflector.page(page, now);
         self.count(received);
     }
 
@@ -128,8 +133,16 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
     async fn watch(&mut self, path: String, since: &ResourceVersion) -> Option<ListWatchEnd> {
         let connection = Arc::clone(&self.connection);
         connection.counters.watches.add(1);
-        let request = Request::new(path);
-        match Watch::start(&connection, |parameters| request.watch(parameters, since.as_str())).await {
+        let (request, since, metadata_only) =
+            (Request::new(path), since.as_str(), self.reflector.metadata_only());
+        let watch = Watch::start(&connection, |parameters| {
+            if metadata_only {
+                request.watch_metadata(parameters, since)
+            } else {
+                request.watch(parameters, since)
+            }
+        });
+        match watch.await {
             Ok(_) if !self.reflector.opened() => Some(ListWatchEnd { lasted: true, error: None }),
             Ok(mut watch) => {
                 let liveness = Arc::clone(&self.liveness);

@@ -1,10 +1,11 @@
 //! Reads one cluster: API discovery, and a reflector for each kind that the engine asks for.
 //!
-//! A [`Reader`] runs two kinds of tasks:
+//! A [`Reader`] runs these tasks:
 //!
 //! - `feed`, one for each kind: drives a [`Reflector`](bellwether_wire::Reflector) with the client and the
 //!   clock, and sends its events to the engine. Objects are decoded to facts at once; the reflector has no
 //!   cache.
+//! - `restore_check`: lists a little from time to time, to notice that the cluster was restored from a backup.
 //! - `discovery_loop`: keeps the `rest_mapper` up to date. It runs discovery when `discovery_schedule` says
 //!   so, mostly after a CustomResourceDefinition has changed.
 //!
@@ -17,6 +18,7 @@ mod feed_task;
 mod line_buffer;
 mod reader_counters;
 mod rest_mapper;
+mod restore_check;
 mod settings;
 mod snapshot;
 mod watch_stream;
@@ -41,7 +43,7 @@ use tokio::{
     sync::{mpsc, watch},
     task::JoinHandle,
 };
-use tracing::{Instrument as _, Span};
+use tracing::{Instrument as _, Span, warn};
 
 use feed_task::FeedTask;
 use reader_counters::FeedLiveness;
@@ -54,7 +56,7 @@ pub struct Reader<Id = FeedId> {
     events: mpsc::Sender<(Id, FeedEvent)>,
     feeds: HashMap<Id, FeedHandle>,
     span: Span,
-    _discovery_loop: Task,
+    _background: [Task; 2],
 }
 
 /// Shared by all tasks of a reader.
@@ -63,6 +65,16 @@ struct ClusterConnection {
     settings: ReaderSettings,
     rest_mapper: RestMapper,
     counters: Arc<ReaderCounters>,
+    /// How many times the cluster was restored from a backup.
+    restored: watch::Sender<u64>,
+}
+
+impl ClusterConnection {
+    /// All feeds relist, and accept any resourceVersion.
+    fn restored(&self) {
+        warn!("resourceVersions went back: the cluster was restored from a backup. Listing all kinds again");
+        self.restored.send_modify(|times| *times += 1);
+    }
 }
 
 /// The task of one kind.
@@ -86,15 +98,27 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     /// The client must not retry by itself: the reader honours `Retry-After`.
     pub fn start(client: Client, settings: ReaderSettings, events: mpsc::Sender<(Id, FeedEvent)>) -> Self {
         let counters = Arc::new(ReaderCounters::default());
-        let connection =
-            Arc::new(ClusterConnection { client, settings, rest_mapper: RestMapper::new(), counters });
+        let (rest_mapper, restored) = (RestMapper::new(), watch::Sender::new(0));
+        let connection = Arc::new(ClusterConnection { client, settings, rest_mapper, counters, restored });
         let span = Span::current();
         let discovery_loop = {
             let connection = Arc::clone(&connection);
             async move { match discovery_loop::discovery_loop(&connection).await {} }
         };
-        let discovery_loop = Task(tokio::spawn(discovery_loop.instrument(span.clone())));
-        Self { connection, events, feeds: HashMap::new(), span, _discovery_loop: discovery_loop }
+        let restore_check = {
+            let connection = Arc::clone(&connection);
+            async move { match restore_check::restore_check(&connection).await {} }
+        };
+        let background = [
+            Task(tokio::spawn(discovery_loop.instrument(span.clone()))),
+            Task(tokio::spawn(restore_check.instrument(span.clone()))),
+        ];
+        Self { connection, events, feeds: HashMap::new(), span, _background: background }
+    }
+
+    /// Relists all kinds, and accepts any resourceVersion: the cluster was restored from a backup.
+    pub fn restored(&self) {
+        self.connection.restored();
     }
 
     /// Lists and watches a kind. If `feed` exists, it relists with the new lens.

@@ -24,6 +24,8 @@ pub struct ReaderSettings {
     pub backoff: BackoffLimits,
     /// The interval of discovery where CustomResourceDefinitions cannot be watched.
     pub discovery_interval: Duration,
+    /// The interval of lists that notice a cluster that was restored from a backup.
+    pub restore_check_interval: Duration,
 }
 
 impl Default for ReaderSettings {
@@ -37,6 +39,7 @@ impl Default for ReaderSettings {
             response_timeout: Duration::from_mins(1),
             backoff: BackoffLimits::default(),
             discovery_interval: Duration::from_secs(30),
+            restore_check_interval: Duration::from_secs(15),
         }
     }
 }

@@ -3,15 +3,15 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use bellwether_engine::{FeedEvent, GroupKind, Lens, NamespacedName, ServedResource, Unreadable};
-use bellwether_wire::{Verb, object_decoder::ObjectDecoder, read_error::ReadError};
+use bellwether_wire::{Verb, object_decoder::ObjectDecoder, page_reader::PageReader, read_error::ReadError};
 use jiff::Timestamp;
-use kube::{Client, api::ListParams, core::Request};
+use kube::{Client, api::ListParams};
 
 use super::{
     discovery::{ApiGroup, discover},
     rest_mapper::{Kinds, is_unavailable, kind_of, merge_groups},
     settings::ReaderSettings,
-    watch_stream::send_and_read,
+    watch_stream::{list_request, send_and_read, send_and_read_page},
 };
 
 /// A cluster with the kinds that it served when this was created. Objects are read on request.
@@ -113,13 +113,15 @@ impl ClusterSnapshot {
             return Ok(vec![FeedEvent::Unreadable(why)]);
         };
         let mut events = vec![FeedEvent::Served(served.clone()), FeedEvent::ListStarted];
-        let decoder = ObjectDecoder::new(lens, served);
+        let decoder = Arc::new(ObjectDecoder::new(lens, served));
         let path = served.path(&kind.group, namespace, None);
         let mut parameters = ListParams::default().limit(self.settings.page_size);
         loop {
-            let request = Request::new(path.clone()).list(&parameters);
-            let response = match send_and_read(&self.client, request, self.settings.response_timeout).await {
-                Ok(response) => response,
+            let request = list_request(path.clone(), &parameters, decoder.metadata_only());
+            let reader = PageReader::new(Arc::clone(&decoder), Timestamp::now());
+            let within = self.settings.response_timeout;
+            let page = match send_and_read_page(&self.client, request, within, reader).await {
+                Ok(page) => page,
                 Err(error) => {
                     let why = match &error {
                         // The kind was removed after discovery.
@@ -129,13 +131,6 @@ impl ClusterSnapshot {
                     return why
                         .map(|why| vec![FeedEvent::Served(served.clone()), FeedEvent::Unreadable(why)])
                         .ok_or(error);
-                }
-            };
-            let page = match decoder.page(&response, Timestamp::now()) {
-                Ok(page) => page,
-                Err(error) => {
-                    let why = format!("cannot decode the list: {error}").into();
-                    return Ok(vec![FeedEvent::Unreadable(Unreadable::Failing { why })]);
                 }
             };
             events

@@ -5,10 +5,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::BodyExt as _;
-use kube::{Client, api::WatchParams, client::Body};
+use kube::{
+    Client,
+    api::{ListParams, WatchParams},
+    client::Body,
+};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use bellwether_wire::{ApiError, error_text::root_cause, read_error::ReadError};
+use bellwether_wire::{
+    ApiError,
+    error_text::root_cause,
+    page_reader::{DecodedPage, PageReader},
+    read_error::ReadError,
+};
 
 use super::{
     ClusterConnection,
@@ -55,6 +64,26 @@ pub(super) async fn send_and_read(
     within: Duration,
 ) -> Result<Vec<u8>, ReadError> {
     read_body(send(client, request, within).await?, within).await
+}
+
+/// The request of a list page. Metadata alone keeps the content of objects out of this process.
+pub(super) fn list_request(path: String, parameters: &ListParams, metadata_only: bool) -> BuiltRequest {
+    let request = kube::core::Request::new(path);
+    if metadata_only { request.list_metadata(parameters) } else { request.list(parameters) }
+}
+
+/// Decodes a list page while it arrives. Neither its headers nor a chunk of it may take longer than this.
+pub(super) async fn send_and_read_page(
+    client: &Client,
+    request: BuiltRequest,
+    within: Duration,
+    mut reader: PageReader,
+) -> Result<DecodedPage, ReadError> {
+    let mut body = send(client, request, within).await?.into_body();
+    while let Some(chunk) = next_chunk(&mut body, Instant::now() + within).await? {
+        reader.push(&chunk)?;
+    }
+    reader.finish()
 }
 
 /// No chunk may take longer than this.

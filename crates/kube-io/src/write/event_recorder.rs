@@ -1,4 +1,4 @@
-//! Writes Kubernetes Events for condition transitions and warnings.
+//! Writes Kubernetes Events for transitions and warnings.
 
 use std::{
     sync::{
@@ -54,8 +54,8 @@ pub struct EventToRecord {
 impl From<Transition> for EventToRecord {
     fn from(transition: Transition) -> Self {
         let note = note(&transition);
-        let Transition { object, uid, good, reason, condition, .. } = transition;
-        Self { object, uid, good, reason, action: condition, note }
+        let Transition { object, uid, good, reason, subject, .. } = transition;
+        Self { object, uid, good, reason, action: subject, note }
     }
 }
 
@@ -84,10 +84,12 @@ impl Recorder {
         Self { queue, dropped, task }
     }
 
-    /// Writes the queued Events; drops those that are not written within this time.
-    pub async fn finish(self, within: Duration) {
+    /// Writes the queued Events; drops those that are not written within this time. Returns how many were
+    /// dropped until then.
+    pub async fn finish(self, within: Duration) -> u64 {
         drop(self.queue);
         let _ = timeout(within, self.task).await;
+        self.dropped.load(Ordering::Relaxed)
     }
 
     /// Queues an Event; drops it if the queue is full.
@@ -140,11 +142,30 @@ async fn create(client: &Client, event: &EventToRecord, at: Timestamp, identity:
     let path = format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events");
     match call(client, Verb::Create.request(&path, body), REQUEST_TIMEOUT).await {
         Ok(_) => Ok(()),
+        // The namespace is being deleted, and with it the objects that the Event is about. Rights in it may
+        // be gone already.
+        Err(CallError::Api(error)) if error.class == ErrorClass::NamespaceTerminating => Ok(()),
+        Err(CallError::Api(error))
+            if error.class == ErrorClass::Forbidden && is_being_deleted(client, namespace).await =>
+        {
+            Ok(())
+        }
         Err(CallError::Api(error)) if error.class == ErrorClass::Forbidden => Err(format!(
             "cannot create events in namespace {namespace}: forbidden. Grant Bellwether the verb create on events in \
              the API group events.k8s.io"
         )),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Whether a namespace is being deleted, as far as this process may know.
+async fn is_being_deleted(client: &Client, namespace: &str) -> bool {
+    let request = Verb::GetMetadata.request(&format!("/api/v1/namespaces/{namespace}"), Vec::new());
+    match call(client, request, REQUEST_TIMEOUT).await {
+        Ok(object) => serde_json::from_slice::<serde_json::Value>(&object)
+            .is_ok_and(|object| object["metadata"]["deletionTimestamp"].is_string()),
+        Err(CallError::Api(error)) => error.class == ErrorClass::NotFound,
+        Err(_) => false,
     }
 }
 
@@ -193,10 +214,14 @@ fn unique_name(object: &str, at: Timestamp) -> String {
 }
 
 fn note(transition: &Transition) -> String {
-    let Transition { condition, from, to, message, .. } = transition;
+    let Transition { subject, from, to, message, .. } = transition;
+    // The reason of the Event is the state.
+    if *subject == Transition::STATE && !message.is_empty() {
+        return one_line(&**message, MAX_NOTE).into_owned();
+    }
     let mut note = match from {
-        Some(from) => format!("{condition} changed from {from:?} to {to:?}"),
-        None => format!("{condition} is {to:?}"),
+        Some(from) => format!("{subject} changed from {from} to {to}"),
+        None => format!("{subject} is {to}"),
     };
     if !message.is_empty() {
         note = format!("{note}: {message}");
@@ -207,7 +232,6 @@ fn note(transition: &Transition) -> String {
 #[cfg(test)]
 mod tests {
     use bellwether_engine::{Cluster, GroupKind, NamespacedName, ObjectKey};
-    use bellwether_model::ConditionStatus::{self, False, True};
     use rstest::rstest;
     use serde_json::json;
 
@@ -218,11 +242,11 @@ mod tests {
         Transition {
             object: ObjectKey { cluster: Cluster::hub(), kind, name },
             uid: "u".into(),
-            condition: "Ready",
-            from: Some(True),
-            to: False,
+            subject: "Ready",
+            from: Some("True"),
+            to: "False",
             since: Timestamp::UNIX_EPOCH,
-            reason: "ComponentsNotReady".into(),
+            reason: "ComponentsInProgress".into(),
             message: "Deployment/web: 2 of 3 replicas ready".into(),
             good: false,
         }
@@ -241,7 +265,7 @@ mod tests {
             "metadata": { "name": null, "namespace": "shop" },
             "eventTime": "2026-11-14T10:00:00.500000Z",
             "type": "Warning",
-            "reason": "ComponentsNotReady",
+            "reason": "ComponentsInProgress",
             "note": "Ready changed from True to False: Deployment/web: 2 of 3 replicas ready",
             "action": "Ready",
             "regarding": {
@@ -252,6 +276,29 @@ mod tests {
             "reportingInstance": "pod-1",
         });
         assert_eq!(event, expected);
+    }
+
+    /// The reason of the Event is the state, and its text names the cause.
+    #[test]
+    fn a_state_becomes_an_event() {
+        let failed = Transition {
+            subject: Transition::STATE,
+            from: Some("InProgress"),
+            to: "Failed",
+            reason: "Failed".into(),
+            message: "Deployment/web: ProgressDeadlineExceeded (1 of 3 updated)".into(),
+            ..transition("shop", "web")
+        };
+        let event = manifest(&failed.into(), Timestamp::UNIX_EPOCH, "pod-1");
+        assert_eq!(
+            [event.type_.as_deref(), event.reason.as_deref(), event.note.as_deref(), event.action.as_deref()],
+            [
+                Some("Warning"),
+                Some("Failed"),
+                Some("Deployment/web: ProgressDeadlineExceeded (1 of 3 updated)"),
+                Some("State")
+            ]
+        );
     }
 
     #[test]
@@ -275,12 +322,12 @@ mod tests {
     }
 
     #[rstest]
-    #[case::changed(Some(True), False, "why", "Ready changed from True to False: why")]
-    #[case::first(None, True, "All components ready", "Ready is True: All components ready")]
-    #[case::no_message(Some(False), True, "", "Ready changed from False to True")]
+    #[case::changed(Some("True"), "False", "why", "Ready changed from True to False: why")]
+    #[case::first(None, "True", "All components ready", "Ready is True: All components ready")]
+    #[case::no_message(Some("False"), "True", "", "Ready changed from False to True")]
     fn a_note_names_the_transition_and_its_cause(
-        #[case] from: Option<ConditionStatus>,
-        #[case] to: ConditionStatus,
+        #[case] from: Option<&'static str>,
+        #[case] to: &'static str,
         #[case] message: &str,
         #[case] expected: &str,
     ) {

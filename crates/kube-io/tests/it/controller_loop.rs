@@ -9,8 +9,8 @@ use std::{
 use anyhow::{Context as _, Result};
 use bellwether_api::crds;
 use bellwether_engine::{
-    Cluster, ClusterStatus, Dialect, Engine, GroupKind, GroupRef, NamespacedName, ObjectKey, OwnKind, Part,
-    Slot, Write,
+    Cluster, ClusterStatus, Dialect, Engine, GroupKind, GroupRef, GroupSamples, NamespacedName, ObjectKey,
+    OwnKind, Part, Slot, Write,
 };
 use bellwether_kube_io::{
     controller_loop::ControllerLoop, leader_election::Leadership, metrics::Metrics, read::ReaderSettings,
@@ -55,7 +55,7 @@ impl Running {
     }
 
     fn metric(&self, name: &str) -> Option<f64> {
-        let text = self.metrics.text().ok()?;
+        let text = self.metrics.text(&GroupSamples::default()).ok()?;
         text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
     }
 }

@@ -206,7 +206,12 @@ fn existing(mode: ProgressingPolicy, known: &Known, object: &Object) -> Componen
     Component {
         kind: object.kind.clone(),
         name: object.name.clone(),
-        state: state(available.status, progressing.status, degraded.status),
+        state: match state(available.status, progressing.status, degraded.status) {
+            State::Failed if !["Available", "Progressing", "Degraded"].into_iter().any(has) => {
+                State::InProgress
+            }
+            state => state,
+        },
         available,
         progressing,
         degraded,
@@ -322,24 +327,32 @@ fn reported(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCon
             since: created.map_or(Since::Unreported, Since::At),
         };
     };
-    let number = |value: &Value| value.as_i64().filter(|number| *number > 0);
+    let number = |value: &Value| {
+        let number = value.as_i64().or_else(|| value.as_str()?.trim().parse().ok());
+        number.filter(|number| *number > 0)
+    };
     let observed =
         number(&first["observedGeneration"]).or(number(&object.value["status"]["observedGeneration"]));
     let generation = number(&object.metadata()["generation"]);
     let count = conditions(object, kind).count();
-    let twice =
-        if count > 1 { format!(" ({count} {kind} conditions, using the first)") } else { String::new() };
+    let read = |status: &Value| match (status.as_bool(), status.as_str()) {
+        (Some(true), _) | (_, Some("True")) => True,
+        (Some(false), _) | (_, Some("False")) => False,
+        _ => Unknown,
+    };
+    let differ = conditions(object, kind).any(|other| read(&other["status"]) != read(&first["status"]));
+    let twice = match (count, differ) {
+        (..=1, _) => String::new(),
+        (count, true) => format!(" ({count} {kind} conditions with different status)"),
+        (count, false) => format!(" ({count} {kind} conditions, using the first)"),
+    };
     if let (Some(observed), Some(generation)) = (observed, generation)
         && observed < generation
     {
         let message = format!("{kind} condition observed generation {observed}, want {generation}{twice}");
         return ReportedCondition { message: Some(message), ..unknown("ObservedGenerationStale") };
     }
-    let status = match first["status"].as_str() {
-        Some("True") => True,
-        Some("False") => False,
-        _ => Unknown,
-    };
+    let status = if differ { Unknown } else { read(&first["status"]) };
     let reason = match text(&first["reason"]) {
         reason if !reason.is_empty() => reason,
         _ if status == good(kind, mode) => "AllAsExpected".to_owned(),
@@ -348,6 +361,7 @@ fn reported(object: &Object, kind: &str, mode: ProgressingPolicy) -> ReportedCon
     let since = text(&first["lastTransitionTime"]).parse().map_or(Since::Unreported, Since::At);
     let own = text(&first["message"]);
     let message = match &*text(&first["status"]) {
+        _ if first["status"].is_boolean() => own,
         "True" | "False" | "Unknown" => own,
         other => {
             let what = if other.is_empty() {
@@ -403,7 +417,7 @@ pub(super) fn state(
 ) -> State {
     match (available, progressing, degraded) {
         (_, True, _) => State::InProgress,
-        (False, False, _) | (_, False | Unknown, True) => State::Failed,
+        (False, False | Unknown, _) | (_, False | Unknown, True) => State::Failed,
         (True, False, False) => State::Ready,
         _ => State::Unknown,
     }

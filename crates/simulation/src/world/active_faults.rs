@@ -11,7 +11,7 @@ use crate::{
     site::Site,
 };
 
-use super::{NOTICED, ScheduledEvent, World, leading::Lead};
+use super::{NOTICED, ScheduledEvent, World, clusters::RESTORED_BY, leading::Lead};
 
 /// The faults of the API servers of a cluster. A `Moment` is the end of the fault.
 #[derive(Default)]
@@ -26,6 +26,8 @@ pub(super) struct ActiveFaults {
     /// Delay of watch events in milliseconds, and the end.
     pub(super) late: (Moment, Moment),
     pub(super) forbidden: BTreeMap<GroupKind, Moment>,
+    /// Kinds that answer 500.
+    pub(super) failing: BTreeMap<GroupKind, Moment>,
     pub(super) unserved: BTreeMap<GroupKind, (Moment, ServedResource)>,
 }
 
@@ -100,6 +102,18 @@ impl World<'_> {
                 }
             }
             Fault::Refuse { lasts } => cluster.faults.refused = until(lasts),
+            Fault::Fail { kind, lasts } => {
+                let kind = objects::kind(&kind);
+                cluster.faults.failing.insert(kind.clone(), until(lasts));
+                self.cut(site, Some(&kind), false);
+            }
+            // It takes longer than a controller needs for its first read.
+            Fault::Restore if self.processes.iter().any(|it| it.alive && !it.restores.has_read()) => {}
+            Fault::Restore => {
+                cluster.version_offset = cluster.version_offset.saturating_sub(RESTORED_BY);
+                cluster.restored = Some(now);
+                self.cut(site, None, true);
+            }
         }
     }
 
@@ -136,6 +150,9 @@ impl World<'_> {
         self.soon(ScheduledEvent::Kinds(process, epoch, Site::Hub));
         if self.plan.goes_elsewhere() {
             self.soon(ScheduledEvent::Kinds(process, epoch, Site::East));
+        }
+        if self.plan.restores() {
+            self.soon(ScheduledEvent::CheckVersions(process, epoch));
         }
         if self.processes[process].election.is_some() {
             self.soon(ScheduledEvent::Lead(process, epoch, Lead::SendRead));
@@ -181,8 +198,13 @@ impl PlannedAction {
                 | Fault::LoseAnswers { lasts }
                 | Fault::Forbid { lasts, .. }
                 | Fault::Unserve { lasts, .. }
-                | Fault::Refuse { lasts } => *lasts,
-                Fault::Jump { .. } | Fault::Cut { .. } | Fault::Silence { .. } | Fault::Compact => 0,
+                | Fault::Refuse { lasts }
+                | Fault::Fail { lasts, .. } => *lasts,
+                Fault::Jump { .. }
+                | Fault::Cut { .. }
+                | Fault::Silence { .. }
+                | Fault::Compact
+                | Fault::Restore => 0,
             },
         }
     }

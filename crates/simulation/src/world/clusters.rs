@@ -3,11 +3,15 @@
 use std::ops::{Index, IndexMut};
 
 use crate::{
+    plan::{Moment, Plan},
     site::Site,
     store::{self, Store},
 };
 
 use super::active_faults::ActiveFaults;
+
+/// By how much the resourceVersions of a cluster go back when it is restored: no run makes up for it.
+pub(super) const RESTORED_BY: u64 = 100_000;
 
 #[derive(Default)]
 pub(super) struct Clusters {
@@ -22,11 +26,30 @@ pub(super) struct ClusterState {
     pub(super) faults: ActiveFaults,
     /// The revisions that both API servers have sent to watches: the current one first.
     pub(super) passed_on: (u64, u64),
+    /// What API servers add to each revision of the store, for a resourceVersion. A restore lowers it.
+    pub(super) version_offset: u64,
+    /// When it was restored last.
+    pub(super) restored: Option<Moment>,
+}
+
+impl Clusters {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let mut clusters = Self::default();
+        clusters.east.version_offset = if plan.restores() { 10 * RESTORED_BY } else { 0 };
+        clusters
+    }
 }
 
 impl Default for ClusterState {
     fn default() -> Self {
-        Self { store: store::empty(), behind: 1, faults: ActiveFaults::default(), passed_on: (1, 1) }
+        Self {
+            store: store::empty(),
+            behind: 1,
+            faults: ActiveFaults::default(),
+            passed_on: (1, 1),
+            version_offset: 0,
+            restored: None,
+        }
     }
 }
 

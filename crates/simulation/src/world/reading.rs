@@ -7,9 +7,9 @@ use bellwether_wire::{Action, ApiError, list_watch_policy::ListWatchEnd, read_er
 use http::StatusCode;
 use rand::Rng as _;
 
-use crate::{object::Object, plan::Moment, site::Site};
+use crate::{object::Object, plan::Moment, site::Site, violation::Violation};
 
-use super::{ScheduledEvent, World, clusters::ClusterState};
+use super::{ScheduledEvent, World, clusters::ClusterState, restoring::text};
 
 /// A watch that lasts this long resets the back-off, in milliseconds.
 const STABLE_AFTER: Moment = 10_000;
@@ -85,6 +85,7 @@ pub(super) struct Connection {
     kind: GroupKind,
     /// The revision up to which events were sent.
     sent: u64,
+    version_offset: u64,
     /// Whether it is connected to the stale API server.
     behind: bool,
     /// When the last event arrives. Later ones must not overtake it.
@@ -144,6 +145,7 @@ impl World<'_> {
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id).filter(|feed| feed.reflector.has_events()) else { return };
         while let Some(event) = feed.reflector.take() {
+            feed.note_event(&event);
             let known = revision.filter(|_| !feed.reflector.has_events());
             it.inbox.push_back((id, event, known));
         }
@@ -194,6 +196,9 @@ impl World<'_> {
         if faults.forbidden.get(kind).is_some_and(|until| *until > self.now) {
             return Some(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", "no").into());
         }
+        if faults.failing.get(kind).is_some_and(|until| *until > self.now) {
+            return Some(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "no").into());
+        }
         let absent = "the server could not find the requested resource";
         let absent = || ApiError::new(StatusCode::NOT_FOUND, "NotFound", absent).into();
         (!store.kinds.contains_key(kind)).then(absent)
@@ -206,7 +211,7 @@ impl World<'_> {
         kind: &GroupKind,
         rest: Option<&str>,
     ) -> Result<(Vec<u8>, u64), ReadError> {
-        let ClusterState { store, behind, .. } = &self.clusters[site];
+        let ClusterState { store, behind, version_offset, .. } = &self.clusters[site];
         let lags = *behind < store.revision && self.rng.random();
         let (version, from) = match rest.and_then(|rest| rest.split_once(':')) {
             Some((version, from)) => (version.parse().unwrap_or_default(), from.parse().unwrap_or_default()),
@@ -221,7 +226,8 @@ impl World<'_> {
             store.at(kind, version)
         };
         let most = if self.rng.random_bool(0.2) { self.rng.random_range(1..3) } else { 500 };
-        let mut body = format!(r#"{{"metadata":{{"resourceVersion":"{version}""#).into_bytes();
+        let shown = version + version_offset;
+        let mut body = format!(r#"{{"metadata":{{"resourceVersion":"{shown}""#).into_bytes();
         if from + most < all.len() {
             body.extend_from_slice(format!(r#","continue":"{version}:{}""#, from + most).as_bytes());
         }
@@ -230,15 +236,18 @@ impl World<'_> {
             if number > 0 {
                 body.push(b',');
             }
-            body.extend_from_slice(object.text());
+            body.extend_from_slice(&text(object, *version_offset));
         }
         body.extend_from_slice(b"]}");
         Ok((body, version))
     }
 
     fn open(&mut self, origin: RequestOrigin, (site, kind): (Site, GroupKind), since: u64) -> Input {
-        let ClusterState { store, behind, .. } = &self.clusters[site];
-        let (compacted, is_behind) = (store.compacted, *behind < store.revision);
+        let ClusterState { store, behind, version_offset, .. } = &self.clusters[site];
+        // After a restore, it is in the future, and the API server accepts it in silence.
+        let since = since.saturating_sub(*version_offset);
+        let (version_offset, compacted) = (*version_offset, store.compacted);
+        let is_behind = *behind < store.revision;
         if since < compacted && self.rng.random() {
             return Input::Opened(Err(ReadError::Expired));
         }
@@ -248,6 +257,7 @@ impl World<'_> {
             site,
             kind,
             sent: since,
+            version_offset,
             behind: is_behind && self.rng.random(),
             last: self.now,
             begun: self.now,
@@ -278,7 +288,14 @@ impl World<'_> {
                 feed.busy = false;
                 let version = answer.as_ref().map_or(0, |(_, version)| *version);
                 let page = answer.as_ref().map(|(page, _)| page.as_slice()).map_err(ReadError::clone);
-                feed.reflector.page(page, now);
+                let is_overdue = feed.note_list(page.as_ref().err(), self.now);
+                feed.reflector.whole_page(page, now);
+                if is_overdue && !feed.reflector.has_events() {
+                    let waits =
+                        format!("controller {process} waits for {kind}, which fails, and reports nothing");
+                    self.violation = self.violation.take().or(Some(Violation::new(waits)));
+                }
+                let Some(feed) = self.processes[process].feeds.get_mut(&id) else { return };
                 let is_whole = !matches!(feed.reflector.next(), Action::List { continue_token: Some(_), .. });
                 known = Some(version).filter(|_| is_whole && version > 0);
                 None
@@ -298,7 +315,8 @@ impl World<'_> {
             Input::Opened(Err(error)) => Some((None, false, Some(error))),
             Input::Line(connection, object, what) => {
                 let mut line = format!(r#"{{"type":"{what}","object":"#).into_bytes();
-                line.extend_from_slice(object.text());
+                let offset = self.connections.get(&connection).map_or(0, |open| open.version_offset);
+                line.extend_from_slice(&text(&object, offset));
                 line.push(b'}');
                 known = Some(object.version());
                 feed.reflector.line(&line, now).err().map(|error| (Some(connection), false, Some(error)))
@@ -374,7 +392,8 @@ impl World<'_> {
             connection.sent = known;
             connection.last = now.max(connection.last);
             let (origin, at) = (connection.origin, connection.last);
-            self.schedule(at, ScheduledEvent::Deliver(origin, Input::Bookmark(number, known)));
+            let shown = known + connection.version_offset;
+            self.schedule(at, ScheduledEvent::Deliver(origin, Input::Bookmark(number, shown)));
         }
         self.schedule(now + BOOKMARKS_EVERY, ScheduledEvent::Bookmark(number));
     }

@@ -5,7 +5,7 @@ use rand::Rng as _;
 
 use crate::{
     final_checks,
-    plan::{Moment, PlannedAction},
+    plan::{Fault, Moment, PlannedAction},
     process::Process,
     site::Site,
     violation::Violation,
@@ -108,11 +108,15 @@ impl World<'_> {
     }
 
     /// Restarts all controllers if the plan says so, at most once. Returns whether it did. Not with pending
-    /// timers, different clocks or groups being deleted: then a restart may change a status for a while.
+    /// timers, different clocks or groups being deleted: then a restart may change a status for a while. Nor if
+    /// a clock was set back: stored times may be in the future, and a controller that starts corrects them.
     fn restart_controllers(&mut self) -> bool {
+        let is_set_back = |action: &PlannedAction| matches!(action, PlannedAction::Fault(Fault::Jump { seconds, .. }) if *seconds < 0);
+        let was_set_back = self.plan.actions.iter().any(|(_, action)| is_set_back(action));
         let is_clear = |process: &Process| {
             let next = process.driver.next();
             process.skew == self.processes[0].skew
+                && !was_set_back
                 && next.is_none_or(|next| self.moment(process.name, next) > self.now + SETTLE_TIMEOUT)
         };
         if self.begun_anew.is_some()
@@ -140,6 +144,7 @@ impl World<'_> {
     /// Whether no request, event or write is pending, and controllers have noticed all faults.
     fn is_quiet(&self) -> bool {
         self.foreground == 0
+            && !self.may_be_blind()
             && !self.connections.values().any(|connection| connection.silent)
             && self.leader().is_some_and(|leader| {
                 let next = self.processes[leader].driver.next();

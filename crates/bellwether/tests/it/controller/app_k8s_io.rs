@@ -81,6 +81,8 @@ async fn from_the_definition_to_the_end() -> Result<()> {
     fixture.kubectl("label configmap strange app=shop not-ours=yes").await?;
     fixture.kubectl("create service loadbalancer front --tcp=80").await?;
     fixture.kubectl("label service front app=shop --overwrite").await?;
+    // No controller here writes the endpoints of a selector.
+    fixture.patch("service/front", json!({ "spec": { "selector": null } })).await?;
     let waits = |status: &Value| status["componentsReady"] == "2/3";
     let waiting = status(&fixture, "the load balancer has no address", waits).await?;
     assert_eq!(condition(&waiting, "Ready")["message"], "1 components not ready");

@@ -47,11 +47,11 @@ async fn from_beginning_to_end() -> Result<()> {
     let fixture = ControllerFixture::new("check").await?;
     fixture.apply(&config("settings", "shop", None)).await?;
     fixture.apply(&application("shop", "shop", "")).await?;
-    // Without a health check, `status.ready` is Unknown.
+    // Without a health check, there is no `status.ready`.
     let status = fixture
         .status("shop", "it is ready", |status| condition(status, "Ready")["status"] == "True")
         .await?;
-    assert_eq!(status["ready"], "Unknown");
+    assert_eq!(status.get("ready"), None);
 
     // The name has the hash of the template, and the Application owns the Pod.
     fixture.patch("application/shop", json!({ "spec": { "healthCheck": template("check:1") } })).await?;
@@ -65,7 +65,7 @@ async fn from_beginning_to_end() -> Result<()> {
 
     // The Ready condition of the Pod decides that of the Application.
     for (ready, reason) in
-        [("True", "ComponentsReady"), ("False", "ComponentsNotReady"), ("True", "ComponentsReady")]
+        [("True", "ComponentsReady"), ("False", "ComponentsInProgress"), ("True", "ComponentsReady")]
     {
         report_ready(&fixture, &first, ready).await?;
         fixture.ready_is("shop", reason).await?;
@@ -101,8 +101,7 @@ async fn from_beginning_to_end() -> Result<()> {
     // Without a health check, the controller deletes the Pod.
     fixture.patch("application/shop", json!({ "spec": { "healthCheck": null } })).await?;
     fixture.is_gone(&format!("pod/{third}")).await?;
-    let gone =
-        |status: &Value| status["ready"] == "Unknown" && condition(status, "HealthCheckValid").is_null();
+    let gone = |status: &Value| status["ready"].is_null() && condition(status, "HealthCheckValid").is_null();
     fixture.status("shop", "there is no health check", gone).await?;
     Ok(())
 }

@@ -134,7 +134,8 @@ async fn rights_for_one_kind() -> Result<()> {
     fixture.ready_is("shop", "ComponentsReady").await.map(drop)
 }
 
-/// With `--watch-namespace`, a Role is enough: the controller works without cluster-scoped permissions.
+/// With `--watch-namespace`, a Role is enough: the controller works without cluster-scoped permissions, if it
+/// may do without HealthRules.
 #[tokio::test]
 async fn a_role_is_enough_for_one_namespace() -> Result<()> {
     let cluster = Cluster::builder().name("role").start().await?;
@@ -155,8 +156,23 @@ async fn a_role_is_enough_for_one_namespace() -> Result<()> {
         fixture.apply(&config("mine", "shop", Some("shop"))).await?;
     }
     let namespace = here.namespace.as_str();
-    let _controller =
-        Controller::start(&user, &["--watch-namespace", namespace, "--namespace", namespace]).await?;
+    let arguments = ["--watch-namespace", namespace, "--namespace", namespace];
+    let controller = Controller::start(&user, &arguments).await?;
+    let unknown = |status: &Value| condition(status, "Ready")["reason"] == "ComponentsUnknown";
+    let status = here.status("shop", "rules cannot be read", unknown).await?;
+    let resolved = condition(&status, "Resolved");
+    let message = resolved["message"].as_str().unwrap_or_default();
+    assert_eq!(
+        (&resolved["reason"], message),
+        (
+            &json!("RulesUnreadable"),
+            "HealthRule.bellwether.dev: forbidden; grant get, list and watch on healthrules.bellwether.dev, or start \
+             Bellwether with --without-health-rules"
+        )
+    );
+    drop(controller);
+    let arguments = [&arguments[..], &["--without-health-rules"]].concat();
+    let _controller = Controller::start(&user, &arguments).await?;
     here.ready_is("shop", "ComponentsReady").await?;
     here.owners_are("configmap/mine", &["shop"]).await?;
     assert!(elsewhere.get("application/shop").await?["status"].is_null());

@@ -69,7 +69,7 @@ async fn nothing_is_written_for_nothing() -> Result<()> {
     Ok(())
 }
 
-/// A thousand Applications over five kinds cause five lists and five watches.
+/// A thousand Applications over five kinds, with three below them, cause eight lists and eight watches.
 #[tokio::test]
 async fn a_thousand_applications_share_their_watches() -> Result<()> {
     let counted = Counted::new("thousand").await?;
@@ -91,8 +91,12 @@ async fn a_thousand_applications_share_their_watches() -> Result<()> {
         let of = |verb| counted.proxy.count(&Requests::of(verb, resource));
         assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1), "{resource}");
     }
-    // Plus three kinds of bellwether.dev, and the Application of app.k8s.io, whose CRD may be installed
-    // later.
-    assert_eq!(controller.metric("bellwether_kinds_watched").await?, 9);
+    // Plus those below them, three kinds of bellwether.dev, and the Application of app.k8s.io, whose CRD may be
+    // installed later.
+    for resource in ["pods", "replicasets.apps", "endpointslices.discovery.k8s.io"] {
+        let of = |verb| counted.proxy.count(&Requests::of(verb, resource));
+        assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1), "{resource}");
+    }
+    assert_eq!(controller.metric("bellwether_kinds_watched").await?, 12);
     Ok(())
 }

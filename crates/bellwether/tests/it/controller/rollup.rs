@@ -211,11 +211,11 @@ async fn a_life() -> Result<()> {
     fixture.report_conditions(DISKS, GOOD, "InstallSucceeded").await?;
     fixture.becomes(GOOD).await?;
 
-    // `kubectl get` shows the conditions, and `kubectl describe` the Events of their transitions.
+    // `kubectl get` shows health, state and conditions, and `kubectl describe` the Events of their transitions.
     let table = fixture.kubectl.ok(&["get", "rollup", "umbrella", "--no-headers"]).await?;
     assert_eq!(
-        table.split_whitespace().take(5).collect::<Vec<_>>(),
-        ["umbrella", "Healthy", "True", "False", "False"]
+        table.split_whitespace().take(6).collect::<Vec<_>>(),
+        ["umbrella", "Healthy", "Ready", "True", "False", "False"]
     );
     let described = fixture.kubectl.ok(&["describe", "rollup", "umbrella"]).await?;
     let events = described.split_once("Events:").map(|(_, events)| events.to_owned()).unwrap_or_default();

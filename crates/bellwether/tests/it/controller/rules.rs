@@ -57,7 +57,7 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
     // A new rule decides the verdicts of both Widgets.
     fixture.apply(&rule(&first, &group, "spec.size > 2", "Failed")).await?;
     assert_eq!(validity(&fixture, &first, "Active").await?, "The rule is active");
-    let message = fixture.ready_is("shop", "ComponentsNotReady").await?;
+    let message = fixture.ready_is("shop", "ComponentsFailed").await?;
     assert_eq!(message, format!("Widget/one: Assessed: by {first}; Widget/two: Assessed: by {first}"));
 
     // A second, younger rule for the same kind is Overridden. creationTimestamp has whole seconds.
@@ -66,16 +66,19 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
     let message = validity(&fixture, &second, "Overridden").await?;
     assert!(message.contains(&first), "{message}");
 
-    // A syntax error makes a rule Invalid, with its position. The second rule becomes Active.
+    // A syntax error is reported with its position. The last valid version stays in force.
     fixture.apply(&rule(&first, &group, "spec.size and true", "Failed")).await?;
-    let message = validity(&fixture, &first, "Invalid").await?;
+    let message = validity(&fixture, &first, "LastValidInForce").await?;
     assert!(message.contains("spec.cel[0].when: line 1, column 11"), "{message}");
     assert!(message.contains("write &&"), "{message}");
+    validity(&fixture, &second, "Overridden").await?;
+    fixture.ready_is("shop", "ComponentsFailed").await?;
+    fixture.kubectl(&format!("delete healthrule {first}")).await?;
     validity(&fixture, &second, "Active").await?;
     fixture.ready_is("shop", "ComponentsReady").await?;
 
     // Without rules, the built-in verdicts are back.
-    fixture.kubectl(&format!("delete healthrule {first} {second}")).await?;
+    fixture.kubectl(&format!("delete healthrule {second}")).await?;
     let all_ready = |status: &Value| status["objectCounts"]["ready"] == 3;
     fixture.status("shop", "all three are ready", all_ready).await.map(drop)
 }

@@ -126,7 +126,10 @@ fn rollups_from_standard_input() {
         .to_owned()
         + &deployment("web", 2);
     let run = piped(&["status", "rollup/all"], &objects);
-    assert!(run.code == Some(1) && run.stdout.contains("  1  Deployment/web -n default  ? Unknown"), "{run}");
+    assert!(
+        run.code == Some(1) && run.stdout.contains("  1  Deployment/web -n default  ◐ InProgress"),
+        "{run}"
+    );
 }
 
 #[test]

@@ -215,12 +215,24 @@ async fn rbac_forbids_some_kinds() -> Result<()> {
     ensure!(some.stdout.contains("? Unknown") && some.code == Some(1), "{some}");
     let user = "user \"reader-of-few\" cannot list";
     let deployments = format!("{user} deployments.apps in namespace {}", corner.namespace);
-    let rules = &format!("note: {user} healthrules.bellwether.dev; using built-in rules only\n");
-    ensure!(some.stderr == format!("{rules}note: {deployments}\n"), "{some}");
+    let rules = &format!(
+        "note: {user} healthrules.bellwether.dev; verdicts are Unknown. Grant user reader-of-few the verb list on \
+         healthrules.bellwether.dev, or use --without-health-rules\n"
+    );
+    let below = ["pods", "replicasets.apps"].map(|kind| {
+        let place = format!("in namespace {}", corner.namespace);
+        format!("note: {user} {kind} {place}; objects owned by members are not shown\n")
+    });
+    ensure!(some.stderr == format!("{rules}note: {deployments}\n{}", below.concat()), "{some}");
     let one = as_user(&kubeconfig, &corner.namespace, &["status", "web"])?;
     let words: Vec<_> = one.stdout.split_whitespace().collect();
     let remark = format!("Resolved=False (Forbidden): {deployments}");
-    ensure!(words.join(" ").contains(&remark) && one.stderr == *rules, "{one}");
+    ensure!(words.join(" ").contains(&remark) && one.stderr == format!("{rules}{}", below.concat()), "{one}");
+    ensure!(words.join(" ").contains("cannot read HealthRules"), "{one}");
+    let without = as_user(&kubeconfig, &corner.namespace, &["status", "web", "--without-health-rules"])?;
+    let words: Vec<_> = without.stdout.split_whitespace().collect();
+    ensure!(words.join(" ").contains(&remark) && without.stderr == below.concat(), "{without}");
+    ensure!(!without.stdout.contains("cannot read HealthRules"), "{without}");
     Ok(())
 }
 

@@ -50,7 +50,7 @@ async fn deployment() -> Result<()> {
     fixture.is("Pod deleted, its replacement ready", web, "Ready").await?;
 
     fixture.kubectl("set image deployment/web server=shop/web:tpyo").await?;
-    fixture.is("image does not exist", web, "InProgress RollingOut 100% 1 of 3").await?;
+    fixture.is("image does not exist", web, "InProgress RollingOut 33% 1 of 3").await?;
     let broken = fixture.next_pod().await?;
     fixture.report(&broken, pod::image_pull_back_off("shop/web:tpyo")).await?;
     fixture.is("its first Pod", &broken, "Failed ImagePullBackOff").await?;

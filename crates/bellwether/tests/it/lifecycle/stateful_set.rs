@@ -39,7 +39,7 @@ async fn stateful_set() -> Result<()> {
     let partition = json!({ "spec": { "updateStrategy": { "rollingUpdate": { "partition": 2 } } } });
     fixture.patch(db, partition).await?;
     fixture.kubectl("set image statefulset/db server=shop/db:2").await?;
-    fixture.is("new image with partition 2", db, "InProgress RollingOut 100%").await?;
+    fixture.is("new image with partition 2", db, "InProgress RollingOut 66%").await?;
     fixture.release("pod/db-2").await?;
     let updated = fixture.next_pod().await?;
     fixture.is("old Pod removed", db, "InProgress ReplicasNotReady 66%").await?;
@@ -50,7 +50,7 @@ async fn stateful_set() -> Result<()> {
     fixture
         .patch(db, json!({ "spec": { "updateStrategy": { "rollingUpdate": { "partition": 0 } } } }))
         .await?;
-    fixture.is("new image without partition", db, "InProgress RollingOut 100%").await?;
+    fixture.is("new image without partition", db, "InProgress RollingOut 33%").await?;
     fixture.release("pod/db-1").await?;
     fixture.bind_all(1).await?;
     let last = fixture.next_pod().await?;
@@ -59,7 +59,7 @@ async fn stateful_set() -> Result<()> {
     fixture.is("three Pods updated", db, "Ready").await?;
 
     fixture.kubectl("set image statefulset/db server=shop/db:tpyo").await?;
-    fixture.is("image does not exist", db, "InProgress ReplicasNotReady 66%").await?;
+    fixture.is("image does not exist", db, "InProgress ReplicasNotReady 33%").await?;
     fixture.waiting(1).await?;
     fixture.report("pod/db-2", pod::image_pull_back_off("shop/db:tpyo")).await?;
     fixture.is("its Pod", "pod/db-2", "Failed ImagePullBackOff").await?;

@@ -1,13 +1,16 @@
 //! Edge cases of Rollups: unreadable kinds that come back, unset generations, failover.
 
 use bellwether_api::ComponentPresence;
-use bellwether_engine::{Unreadable, Write};
+use bellwether_engine::{NamespacedName, Unreadable, Write};
 use jiff::SignedDuration;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::{HEALTHY, ROLLUP, component, condition, conditions, rollup, virt, virt_named, world};
-use crate::objects::{self, app_of_kinds, widget};
+use crate::{
+    objects::{self, app_of_kinds, widget},
+    world::World,
+};
 
 const VIRT: &str = "Virt.ops.example";
 
@@ -187,5 +190,53 @@ fn a_duplicate_condition_without_a_message() {
     ];
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
     let message = world.umbrella().components[0].message.clone();
-    assert_eq!(message.as_deref(), Some("(2 Available conditions, using the first)"));
+    assert_eq!(message.as_deref(), Some("(2 Available conditions with different status)"));
+}
+
+/// An Application publishes none of the conditions that operators report: those that another tool adds to its
+/// status do not count.
+#[test]
+fn conditions_that_another_tool_writes_into_an_application_do_not_count() {
+    let entry = json!({"group": "bellwether.dev", "kind": "Application", "namespace": "shop", "name": "web"});
+    let mut world = world([rollup(&json!([entry]), &json!({})), app_of_kinds("web")]);
+    let before = world.of_umbrella("Degraded");
+    world.edit("Application.bellwether.dev", "web", |app| {
+        let conditions = app["status"]["conditions"].as_array_mut().expect("a list");
+        conditions.push(json!({
+            "type": "Degraded", "status": "True", "reason": "BackupLate", "message": "no backup for a day",
+            "lastTransitionTime": "2026-11-14T09:00:00Z",
+        }));
+    });
+    assert_eq!(world.of_umbrella("Degraded"), before);
+}
+
+/// A change of the innermost component passes through each Rollup once.
+#[test]
+fn a_change_reaches_the_top_of_nested_rollups() {
+    const DEPTH: usize = 150;
+    let nested = |number: usize| {
+        let entry = match number {
+            0 => virt_named("a"),
+            _ => json!({"group": "bellwether.dev", "kind": "Rollup", "name": format!("r{}", number - 1)}),
+        };
+        objects::with(
+            rollup(&json!([entry]), &json!({})),
+            &json!({"metadata": {"name": format!("r{number}")}}),
+        )
+    };
+    let mut world = world((0..DEPTH).rev().map(nested));
+    let top = format!("r{}", DEPTH - 1);
+    world.put(virt("a", &conditions(HEALTHY)));
+    world.pass(SignedDuration::from_mins(5));
+    let health = |world: &World| -> Vec<Value> {
+        let name = |number| NamespacedName::new("", &format!("r{number}"));
+        let stored = |number| world.server.get(&objects::kind(ROLLUP), &name(number)).expect("it is there");
+        (0..DEPTH).map(|number| stored(number)["status"]["health"].clone()).collect()
+    };
+    assert!(health(&world).iter().all(|health| health == "Healthy"), "{top}: {:?}", health(&world));
+    let writes = world.writes.len();
+    world.put(virt("a", &conditions(["False", "False", "True"])));
+    world.pass(SignedDuration::from_mins(5));
+    assert!(health(&world).iter().all(|health| health == "Error"), "{:?}", health(&world));
+    assert_eq!(world.writes.len() - writes, DEPTH);
 }

@@ -87,7 +87,7 @@ fn missing_conditions_are_named_one_by_one() {
 #[rstest]
 #[case::another_case(json!("true"), "works", "invalid status \"true\": must be True, False or Unknown: works")]
 #[case::without_a_message(json!("yes"), "", "invalid status \"yes\": must be True, False or Unknown")]
-#[case::another_type(json!(true), "works", "status required: True, False or Unknown: works")]
+#[case::another_type(json!(1), "works", "status required: True, False or Unknown: works")]
 #[case::missing(Value::Null, "", "status required: True, False or Unknown")]
 fn an_invalid_condition_status_is_quoted(#[case] status: Value, #[case] message: &str, #[case] text: &str) {
     let mut available = condition("Available", "", "Works", message, 1);
@@ -141,12 +141,21 @@ fn a_condition_with_a_stale_observed_generation_is_unknown() {
 }
 
 #[test]
-fn of_duplicate_conditions_the_first_counts() {
-    let twice = [conditions(HEALTHY), conditions(["False", "True", "True"])].concat();
+fn of_duplicate_conditions_with_one_status_the_first_counts() {
+    let twice = [conditions(HEALTHY), conditions(HEALTHY)].concat();
     let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
     assert_eq!(world.triple(), HEALTHY);
     let message = world.umbrella().components[0].message.clone();
     assert_eq!(message.as_deref(), Some("works (2 Available conditions, using the first)"));
+}
+
+#[test]
+fn duplicate_conditions_with_different_status_are_unknown() {
+    let twice = [conditions(HEALTHY), conditions(["False", "True", "True"])].concat();
+    let world = world([rollup(&json!([virt_named("a")]), &json!({})), virt("a", &twice)]);
+    assert_eq!(world.triple(), ["Unknown"; 3]);
+    let message = world.umbrella().components[0].message.clone();
+    assert_eq!(message.as_deref(), Some("works (2 Available conditions with different status)"));
 }
 
 #[test]
@@ -179,12 +188,21 @@ fn transitions_are_announced() {
     world.transitions.clear();
     world.put(virt("a", &conditions(["True", "True", "True"])));
     world.put(virt("a", &conditions(HEALTHY)));
-    let transitions: Vec<_> =
-        world.transitions.iter().map(|it| format!("{} {:?} {}", it.condition, it.to, it.good)).collect();
+    let transitions: Vec<_> = world
+        .transitions
+        .iter()
+        .map(|it| format!("{} {} {}: {}", it.subject, it.to, it.good, it.message))
+        .collect();
     assert_eq!(
         transitions,
-        ["Progressing True true", "Degraded True false", "Progressing False true", "Degraded False true"]
+        ["State InProgress true: Virt/a: has lost a disk", "State Ready true: All components are available"]
     );
+    // Its operator has stopped, and needs manual intervention.
+    world.transitions.clear();
+    world.put(virt("a", &conditions(["False", "True", "True"])));
+    world.put(virt("a", &conditions(["False", "False", "True"])));
+    let transitions: Vec<_> = world.transitions.iter().map(|it| (it.to, it.good)).collect();
+    assert_eq!(transitions, [("InProgress", true), ("Failed", false)]);
 }
 
 /// A terminating component is Progressing.

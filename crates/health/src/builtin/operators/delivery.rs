@@ -112,6 +112,7 @@ pub(super) const RULES: &[KindRule] = &[
                 &["DoesNotExist", "MissingData", "Pending", "InProgress"],
                 InProgress,
             ),
+            no_condition("Ready", InProgress),
         ],
     ),
     rule(
@@ -120,8 +121,10 @@ pub(super) const RULES: &[KindRule] = &[
             condition("Denied", True, Failed),
             condition("InvalidRequest", True, Failed),
             condition_for("Ready", False, &["Failed", "Denied"], Failed),
+            no_condition("Ready", InProgress),
         ],
     ),
+    rule("cert-manager.io/*", &[no_condition("Ready", InProgress)]),
     rule(
         "networking.gke.io/ManagedCertificate",
         &[
@@ -181,6 +184,7 @@ const FLUX: &[BuiltinClause] = &[
     condition_for("Reconciling", True, &["Progressing"], InProgress),
     condition_for("Ready", False, &["Progressing"], InProgress),
     condition("Ready", False, Failed),
+    no_condition("Ready", InProgress),
 ];
 
 /// For kinds with `spec.dependsOn`.
@@ -192,6 +196,7 @@ const FLUX_WITH_DEPENDENCIES: &[BuiltinClause] = &[
     condition_for("Reconciling", True, &["Progressing"], InProgress),
     condition_for("Ready", False, &["Progressing", "DependencyNotReady", "SourceNotReady"], InProgress),
     condition("Ready", False, Failed),
+    no_condition("Ready", InProgress),
 ];
 
 const PROMOTION_CHECK: &[BuiltinClause] = &[

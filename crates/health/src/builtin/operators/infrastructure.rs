@@ -58,6 +58,7 @@ pub(super) const RULES: &[KindRule] = &[
             condition_for("Ready", False, &["Unmanaged"], Suspended),
             flag("status.healthy", false, Failed),
             flag("status.healthy", true, Ready),
+            no_condition("Ready", InProgress),
         ],
     ),
     // Cluster API.
@@ -212,8 +213,17 @@ pub(super) const RULES: &[KindRule] = &[
             lacks("status.readyToUse", InProgress),
         ],
     ),
-    rule("capabilities.3scale.net/*", &[condition("Orphan", True, Failed)]),
-    rule("bitnami.com/SealedSecret", &[condition("Synced", False, Failed)]),
+    rule(
+        "capabilities.3scale.net/*",
+        &[
+            condition("Orphan", True, Failed),
+            condition("Invalid", True, Failed),
+            condition("Failed", True, Failed),
+            condition("Synced", True, Ready),
+        ],
+    ),
+    // Synced: the Secret exists with the decrypted content.
+    rule("bitnami.com/SealedSecret", &[condition("Synced", False, Failed), condition("Synced", True, Ready)]),
     rule(
         "longhorn.io/Volume",
         &[
@@ -230,12 +240,15 @@ const CROSSPLANE: &[BuiltinClause] = &[
     condition_for("Ready", False, &["ReconcilePaused"], Suspended),
     condition("LastAsyncOperation", False, Failed),
     condition("Synced", False, Failed),
+    no_condition("Ready", InProgress),
 ];
 
 const PACKAGE: &[BuiltinClause] = &[
     condition_for("Installed", False, &["InactivePackageRevision"], Suspended),
     condition("Installed", False, Failed),
     condition("Healthy", False, Failed),
+    no_condition("Installed", InProgress),
+    no_condition("Healthy", InProgress),
 ];
 
 const COMPLIANCE: &[BuiltinClause] = &[

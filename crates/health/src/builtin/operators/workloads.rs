@@ -156,8 +156,10 @@ const NUMAPLANE: &[BuiltinClause] = &[
 
 fn rollout(o: &Reader<'_>) -> Verdict {
     let wanted = o.int("spec.replicas").unwrap_or(1);
-    let ready = o.count("status.availableReplicas");
-    rollout_state(o, wanted).progress(ready, wanted)
+    let available = o.count("status.availableReplicas");
+    rollout_state(o, wanted)
+        .progress(available.min(o.count("status.updatedReplicas")), wanted)
+        .blocks(available < wanted)
 }
 
 fn rollout_state(o: &Reader<'_>, wanted: i64) -> Verdict {
@@ -235,6 +237,7 @@ fn kruise(o: &Reader<'_>) -> Verdict {
         .find(|condition| condition.kind.starts_with("Failed") && condition.is_true() && available < wanted);
     let verdict = if o.flag(&strategy("paused")) {
         Verdict::suspended(reasons::PAUSED, format!("paused, {message}"))
+            .blocks(!all_available || failure.is_some())
     } else if let Some(failure) = failure {
         failure.record();
         Verdict::failed(failure.kind.to_owned(), format!("{message}: {}", failure.quoted()))
@@ -250,7 +253,9 @@ fn kruise(o: &Reader<'_>) -> Verdict {
 
 fn kruise_daemon_set(o: &Reader<'_>) -> Verdict {
     if o.flag("spec.updateStrategy.rollingUpdate.paused") {
-        return Verdict::suspended(reasons::PAUSED, "rollout paused");
+        let wanted = o.count("status.desiredNumberScheduled");
+        return Verdict::suspended(reasons::PAUSED, "rollout paused")
+            .blocks(o.count("status.numberAvailable") < wanted);
     }
     let Some(wanted) = o.int("status.desiredNumberScheduled") else {
         return Verdict::not_observed();
@@ -263,5 +268,5 @@ fn kruise_daemon_set(o: &Reader<'_>) -> Verdict {
     } else {
         Verdict::ready(reasons::REPLICAS_READY, message)
     };
-    verdict.progress(o.count("status.numberReady"), wanted)
+    verdict.progress(least, wanted)
 }

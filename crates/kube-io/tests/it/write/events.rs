@@ -6,11 +6,10 @@ use anyhow::Result;
 use bellwether_api::Rollup;
 use bellwether_engine::Transition;
 use bellwether_kube_io::write::Recorder;
-use bellwether_model::ConditionStatus::{False, True};
 use bellwether_testkit::{Fault, FaultProxy, Kubectl, Requests, Verb, eventually, rule};
 use jiff::Timestamp;
-use k8s_openapi::api::events::v1::Event;
-use kube::api::ListParams;
+use k8s_openapi::api::{core::v1::Namespace, events::v1::Event};
+use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
 
 use super::*;
@@ -19,11 +18,11 @@ fn transition(kind: &str, name: NamespacedName, uid: Box<str>) -> Transition {
     Transition {
         object: ObjectKey { cluster: ClusterName::hub(), kind: GroupKind::bellwether(kind), name },
         uid,
-        condition: "Ready",
-        from: Some(True),
-        to: False,
+        subject: "Ready",
+        from: Some("True"),
+        to: "False",
         since: Timestamp::UNIX_EPOCH,
-        reason: "ComponentsNotReady".into(),
+        reason: "ComponentsInProgress".into(),
         message: "Deployment/web: 2 of 3 replicas ready".into(),
         good: false,
     }
@@ -45,8 +44,8 @@ async fn kubectl_describe_shows_transitions() -> Result<()> {
     let recorder = Recorder::start(fixture.client.clone(), "pod-1");
     let bad = transition("Application", NamespacedName::new(&fixture.namespace, "web"), uid(&application));
     let good = Transition {
-        from: Some(False),
-        to: True,
+        from: Some("False"),
+        to: "True",
         reason: "ComponentsReady".into(),
         message: "All components ready".into(),
         good: true,
@@ -60,7 +59,7 @@ async fn kubectl_describe_shows_transitions() -> Result<()> {
     let kubectl = Kubectl::new(fixture.cluster.admin())?.in_namespace(&fixture.namespace);
     let bad = [
         "Warning",
-        "ComponentsNotReady",
+        "ComponentsInProgress",
         "bellwether.dev/controller",
         "Ready changed from True to False: Deployment/web: 2 of 3 replicas ready",
     ];
@@ -110,8 +109,34 @@ async fn a_403_drops_events() -> Result<()> {
     fixture.cluster.grant(&mute, Some(&fixture.namespace), vec![permission]).await?;
     recorder.record(event);
     let kubectl = Kubectl::new(fixture.cluster.admin())?.in_namespace(&fixture.namespace);
-    described(&kubectl, "application/web", &["ComponentsNotReady"]).await?;
+    described(&kubectl, "application/web", &["ComponentsInProgress"]).await?;
     assert_eq!(recorder.dropped(), 2);
+    Ok(())
+}
+
+/// The namespace is being deleted, so that its Events are not missed, and no permission is asked for: rights
+/// in it may be gone already.
+#[tokio::test]
+async fn an_event_in_a_terminating_namespace_is_not_missed() -> Result<()> {
+    let fixture = WriterFixture::new("events-ending").await?;
+    let application = fixture.application("web").await?;
+    let event = transition("Application", NamespacedName::new(&fixture.namespace, "web"), uid(&application));
+    let mute = fixture.cluster.user("mute-recorder-of-namespaces")?;
+    let permission = rule(&["get"], "", &["namespaces"]);
+    let _granted = fixture.cluster.grant(&mute, None, vec![permission]).await?;
+    // Without controllers, it stays in that state.
+    let namespaces: Api<Namespace> = Api::all(fixture.client.clone());
+    namespaces.delete(&fixture.namespace, &DeleteParams::default()).await?;
+    for client in [mute.client().await?, fixture.client.clone()] {
+        // Admission and the authorizer learn of changes by watches.
+        eventually(SOON, "no Event is missed", async || {
+            let recorder = Recorder::start(client.clone(), "pod-1");
+            recorder.record(event.clone());
+            let dropped = recorder.finish(SOON).await;
+            Ok(dropped == 0)
+        })
+        .await?;
+    }
     Ok(())
 }
 

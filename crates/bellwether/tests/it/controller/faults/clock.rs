@@ -121,7 +121,7 @@ async fn the_clock_jumps(#[case] name: &str, #[case] by: &str) -> Result<()> {
     for field in ["holderIdentity", "leaseTransitions"] {
         assert_eq!(after[field], lease[field]);
     }
-    fixture.check_invariants(controller, 8).await
+    fixture.check_invariants_of_a_fast_clock(controller, 8).await
 }
 
 /// A health-check Pod that is due in 10 s is not created a day later because the clock went back.
@@ -179,7 +179,7 @@ async fn silence_is_noticed() -> Result<()> {
     let at = fixture.counts_are(SHOP, (2, 2)).await?;
     let took = at.saturating_duration_since(since) * TIMES;
     recovered("half-open watch, noticed by itself (a clock 30 times as fast)", since, since + took)?;
-    fixture.check_invariants(controller, 40).await
+    fixture.check_invariants_of_a_fast_clock(controller, 40).await
 }
 
 /// After minutes without the API server, the data of the controller is stale and the probe responds 503. It

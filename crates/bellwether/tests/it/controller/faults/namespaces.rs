@@ -82,5 +82,5 @@ async fn a_namespace_goes() -> Result<()> {
     controller.program.kill();
     doomed.observer.catches_up(&doomed.namespace).await?;
     doomed.observer.check_statuses()?;
-    other.check_restart().await
+    other.check_restart(0).await
 }

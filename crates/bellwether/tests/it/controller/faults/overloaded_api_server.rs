@@ -5,8 +5,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use bellwether_testkit::{Fault, Injected, Requests, StatusCode, Verb};
 use rstest::rstest;
+use serde_json::json;
 
-use super::{FaultFixture, MEMBERS, SHOP, STATUS, recovered, write_kinds::WriteKind};
+use super::{
+    super::condition, FaultFixture, MEMBERS, SHOP, STATUS, observer::Observer, recovered,
+    write_kinds::WriteKind,
+};
 
 /// The Retry-After of the injected 429.
 const RETRY_AFTER: Duration = Duration::from_secs(3);
@@ -157,4 +161,44 @@ async fn a_storm_of_errors_over_discovery() -> Result<()> {
     storm.lift();
     fixture.recovers("5xx for discovery at the start", since, (2, 1)).await?;
     fixture.check_invariants(controller, 5).await
+}
+
+/// A kind whose list keeps failing after a restart degrades what needs it, and holds back nothing else: what
+/// is known to be bad is reported, and the controller is ready.
+#[tokio::test]
+async fn one_kind_fails_from_the_start() -> Result<()> {
+    let fixture = FaultFixture::new("failing-kind").await?;
+    let kinds = json!([{ "group": "apps", "kind": "Deployment" }, { "kind": "ServiceAccount" }]);
+    fixture.namespace.application(SHOP, json!({ "componentKinds": kinds })).await?;
+    fixture.namespace.application("other", json!({ "componentKinds": kinds })).await?;
+    fixture.namespace.deployment("web", SHOP).await?;
+    fixture.namespace.deployment("fine", "other").await?;
+    fixture.namespace.set_ready("web", true).await?;
+    fixture.namespace.set_ready("fine", true).await?;
+    let controller = fixture.controller().await?;
+    fixture.counts_are(SHOP, (1, 1)).await?;
+    fixture.counts_are("other", (1, 1)).await?;
+    controller.program.kill();
+
+    fixture.namespace.set_ready("web", false).await?;
+    let failing = Fault::Answer { status: StatusCode::INTERNAL_SERVER_ERROR, retry_after: None };
+    let failing = fixture.proxy.inject(Requests::of(Verb::List, "serviceaccounts"), failing);
+    let controller = fixture.controller().await?;
+    let ready_is = async |application: &'static str, status: &'static str| {
+        let is_so = |observer: &Observer| {
+            let statuses = observer.statuses(application);
+            let last = statuses.last()?;
+            (condition(&last.object["status"], "Ready")["status"] == status).then_some(last.at)
+        };
+        fixture.observer.until(&format!("{application} is {status}"), is_so).await
+    };
+    ready_is(SHOP, "False").await?;
+    ready_is("other", "Unknown").await?;
+    let since = Instant::now();
+    failing.lift();
+    let at = ready_is("other", "True").await?;
+    recovered("500 for one kind from the start", since, at)?;
+    ready_is(SHOP, "False").await?;
+    controller.program.kill();
+    Ok(())
 }

@@ -73,7 +73,7 @@ async fn applications_go_back_right_after_a_restart() -> Result<()> {
     past.done(2).await;
     assert_eq!(
         fixture.observer.reasons(SHOP),
-        ["ComponentsNotReady", "ComponentsReady"],
+        ["ComponentsInProgress", "ComponentsReady"],
         "the controller wrote no status"
     );
     let since = Instant::now();

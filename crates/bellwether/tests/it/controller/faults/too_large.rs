@@ -70,11 +70,11 @@ async fn thousands_of_long_names() -> Result<()> {
     assert!(message.contains("and ") && message.contains(" more"), "{message}");
     let size = status.to_string().len();
     assert!(size < 160 << 10, "{size} bytes");
-    assert_eq!(fixture.observer.statuses(SHOP).len(), 1, "written once, after all lists");
+    assert!(fixture.observer.statuses(SHOP).iter().all(is_whole), "written after all lists");
     // On a loaded machine, such a write may take longer than the request timeout, and the controller repeats
     // it.
     let unanswered = fixture.writes().iter().filter(|write| write.status.is_none()).count();
-    fixture.check_invariants(controller, 4 + unanswered).await
+    fixture.check_invariants(controller, 5 + unanswered).await
 }
 
 /// Other writers have filled an Application up to etcd's size limit. The controller logs that its status is

@@ -31,8 +31,8 @@ async fn is_lost(kind: WriteKind) -> Result<()> {
     let since = Instant::now();
     let at = fixture.is_done(kind).await?;
     recovered(&format!("answer lost to {kind}"), since, at)?;
-    if matches!(kind, WriteKind::Status | WriteKind::Event) {
-        let is_recorded = |observer: &Observer| has_recorded(observer, SHOP, "to True").then_some(());
+    if kind == WriteKind::Event {
+        let is_recorded = |observer: &Observer| has_recorded(observer, SHOP, "All components").then_some(());
         fixture.observer.until("the Event of the transition is recorded", is_recorded).await?;
     }
     fixture.check_invariants(struck.controller, 20).await?;

@@ -1,0 +1,111 @@
+//! No content of Secrets and ConfigMaps is read: it is not in the memory of the process.
+
+use std::{
+    fs::{self, File},
+    io::{Read as _, Seek as _, SeekFrom, Write as _},
+    path::Path,
+    process::Command,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use bellwether_testkit::{Fault, FaultProxy, Requests, StatusCode, Verb, eventually, shared};
+use serde_json::json;
+
+use super::{Controller, ControllerFixture, TIMEOUT, application, text};
+
+/// In a label, which is read: it shows that the search finds what is there.
+const READ: &str = "marker-in-a-label-7f3a91";
+/// The content of a Secret and of a ConfigMap, before and after a change.
+const CONTENTS: [&str; 2] = ["marker-in-the-content-c04d5e", "marker-in-the-change-91b2aa"];
+
+const PAGE: usize = 4096;
+
+/// Copies the written memory of a process to a file, without pages of zeros.
+fn dump(process: u32, to: &Path) -> Result<()> {
+    let (mut memory, mut to) = (File::open(format!("/proc/{process}/mem"))?, File::create(to)?);
+    let mut chunk = vec![0; 256 * PAGE];
+    for line in fs::read_to_string(format!("/proc/{process}/maps"))?.lines() {
+        let mut words = line.split_whitespace();
+        let (range, rights) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let (from, end) = range.split_once('-').context("a range of addresses")?;
+        let (mut from, end) = (u64::from_str_radix(from, 16)?, u64::from_str_radix(end, 16)?);
+        while rights.starts_with("rw") && from < end {
+            let size = usize::try_from(end - from)?.min(chunk.len());
+            let bytes = &mut chunk[..size];
+            memory.seek(SeekFrom::Start(from))?;
+            // A mapping may be gone by now, and some cannot be read.
+            if memory.read_exact(bytes).is_err() {
+                break;
+            }
+            for page in bytes.chunks(PAGE).filter(|page| **page != [0; PAGE]) {
+                to.write_all(page)?;
+            }
+            from += size as u64;
+        }
+    }
+    Ok(())
+}
+
+fn contains(file: &Path, text: &str) -> Result<bool> {
+    let options = ["--text", "--quiet", "--fixed-strings", "--"];
+    let searched = Command::new("grep").args(options).arg(text).arg(file).status()?;
+    ensure!(matches!(searched.code(), Some(0 | 1)), "grep failed: {searched}");
+    Ok(searched.success())
+}
+
+/// Lists, watches and relists with members that are Secrets and ConfigMaps.
+#[tokio::test]
+async fn content_is_never_in_memory() -> Result<()> {
+    let cluster = shared::cluster().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    let fixture = ControllerFixture::in_cluster(cluster, "content").await?;
+    for kind in ["secret generic", "configmap"] {
+        fixture.kubectl(&format!("create {kind} one --from-literal=key={}", CONTENTS[0])).await?;
+    }
+    fixture.kubectl(&format!("label secret/one configmap/one app=shop marker={READ}")).await?;
+    let both = "{kind: ConfigMap}, {kind: Secret}";
+    fixture.apply(&application("shop", "shop", "").replace("{kind: ConfigMap}", both)).await?;
+
+    let proxy = FaultProxy::before(cluster).await?;
+    let arguments = ["--leader-elect=false", "--watch-namespace", &fixture.namespace];
+    let controller = Controller::start(&cluster.admin().via(proxy.address()), &arguments).await?;
+    let counts = async |ready: u64| {
+        fixture
+            .status("shop", "all are ready", |status| {
+                let counts = &status["objectCounts"];
+                counts["ready"] == ready && counts["total"] == ready
+            })
+            .await
+    };
+    counts(2).await?;
+    let decoded = controller.metric("bellwether_objects_decoded_total").await?;
+    let change = json!({ "stringData": { "key": CONTENTS[1] } });
+    fixture.patch("secret/one", change).await?;
+    fixture.patch("configmap/one", json!({ "data": { "key": CONTENTS[1] } })).await?;
+    eventually(TIMEOUT, "the changes are seen", async || {
+        Ok(controller.metric("bellwether_objects_decoded_total").await? >= decoded + 2)
+    })
+    .await?;
+    let relisted = |resource: &str| proxy.count(&Requests::of(Verb::List, resource)) >= 2;
+    let gone = Fault::ErrorEvent(StatusCode::GONE);
+    let _expired = ["secrets", "configmaps"]
+        .map(|resource| proxy.inject(Requests::of(Verb::Watch, resource).times(1), gone));
+    proxy.cut_all().await;
+    eventually(TIMEOUT, "the kinds are relisted", async || Ok(relisted("secrets") && relisted("configmaps")))
+        .await?;
+    let third = format!("create secret generic two --from-literal=key={}", CONTENTS[0]);
+    fixture.kubectl(&third).await?;
+    fixture.kubectl("label secret/two app=shop").await?;
+    counts(3).await?;
+
+    let encoded = async |name: &str| -> Result<String> { Ok(text(&fixture.get(name).await?["data"]["key"])) };
+    let mut texts = vec![READ.to_owned()];
+    texts.extend(CONTENTS.map(str::to_owned));
+    texts.extend([encoded("secret/one").await?, encoded("secret/two").await?]);
+    let file = cluster.directory().join(format!("memory-of-{}", fixture.namespace));
+    dump(controller.program.id().context("the controller runs")?, &file)?;
+    let found = texts.iter().map(|text| contains(&file, text)).collect::<Result<Vec<_>>>()?;
+    fs::remove_file(file)?;
+    assert_eq!(found, [true, false, false, false, false], "{texts:?}");
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! Evidence from below the members of Applications: follows the kinds below, and tells members what their
+//! Pods and endpoints say.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashMap},
+    mem,
+};
+
+use bellwether_api::State;
+use bellwether_health::reasons::{NO_MATCHING_NODES, SCALED_TO_ZERO};
+use bellwether_model::text::one_line;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    below::{Below, kinds_below, serves},
+    effect_queue::{EffectQueue, Timer},
+    facts::{Facts, KindFacts},
+    feeds::{Feed, Feeds, ObjectId, StoredObject},
+    grouping_context::GroupingContext,
+    id::{Cluster, FeedId, GroupKind},
+    members::{MemberEvidence, MemberId},
+    reasons::application::NO_READY_ENDPOINTS,
+    registry::GroupId,
+    requested_fields::RequestedFields,
+    selector_index::remove_from_set,
+};
+
+use super::{
+    Applications, application_state::ApplicationState, membership::upsert_member, status::MESSAGE_BUDGET,
+};
+
+/// How long a Pod must have failed until its workload counts as Failed.
+pub const FAILED_AFTER: SignedDuration = SignedDuration::from_secs(60);
+
+#[derive(Debug)]
+pub(super) struct LookBelow {
+    below: Below,
+    /// `None`: nothing below members is read.
+    pub(super) failed_after: Option<SignedDuration>,
+    users: HashMap<FeedId, BTreeSet<GroupId>>,
+}
+
+impl Default for LookBelow {
+    fn default() -> Self {
+        Self { below: Below::default(), failed_after: Some(FAILED_AFTER), users: HashMap::new() }
+    }
+}
+
+impl LookBelow {
+    /// Updates the index of what is below. Returns the objects about which the object says something.
+    pub(super) fn update(
+        &mut self,
+        object: ObjectId,
+        before: Option<&Facts>,
+        now: Option<&Facts>,
+        feeds: &Feeds,
+    ) -> BTreeSet<ObjectId> {
+        let Some(stored) = feeds.object(object).filter(|_| self.failed_after.is_some()) else {
+            return BTreeSet::new();
+        };
+        let Some(feed) = feeds.get(stored.feed) else { return BTreeSet::new() };
+        self.below.update(object, stored, &feed.kind, before, now, feeds)
+    }
+
+    /// What is below a member, as far as it changes how the member counts.
+    pub(super) fn evidence(
+        &self,
+        app: &ApplicationState,
+        object: ObjectId,
+        stored: &StoredObject,
+        feed: &Feed,
+        cx: (&Feeds, &mut EffectQueue, Timestamp),
+    ) -> Option<MemberEvidence> {
+        let (feeds, queue, now) = cx;
+        let failed_after = self.failed_after.filter(|_| feed.unreadable.is_none())?;
+        if let KindFacts::Service { selects_pods: true } = stored.facts.kind_facts {
+            let is_without = stored.facts.verdict.state == State::Ready
+                && !app.members.are_scaled_to_zero()
+                && self.below.has_ready_endpoint(&stored.name, feeds) == Some(false);
+            return is_without.then_some(MemberEvidence::NoReadyEndpoints);
+        }
+        if kinds_below(&feed.kind).is_empty() {
+            return None;
+        }
+        let evidence = self.below.evidence(&feed.kind, stored, feeds, now, failed_after);
+        if let Some(at) = evidence.changes_at {
+            queue.schedule(at, Timer::Evidence(object));
+        }
+        let pod = evidence.pod?;
+        Some(if evidence.fails { MemberEvidence::FailedPod(pod) } else { MemberEvidence::Cause(pod) })
+    }
+
+    /// The number of entries, for metrics.
+    pub(super) fn len(&self) -> usize {
+        self.users.len() + self.below.len()
+    }
+}
+
+/// For a workload, whether it is scaled to zero. `None` for any other object.
+pub(super) fn is_scaled_to_zero(kind: &GroupKind, facts: &Facts) -> Option<bool> {
+    let reason = &*facts.verdict.reason;
+    serves(kind).then_some(reason == SCALED_TO_ZERO || reason == NO_MATCHING_NODES)
+}
+
+impl Applications {
+    /// Follows the kinds below those of the spec, and leaves the others.
+    pub(super) fn update_kinds_below(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
+        let Some(app) = self.apps.get_mut(id) else { return };
+        let mut before = mem::take(&mut app.feeds_below);
+        if self.look_below.failed_after.is_some() {
+            let members = app.kind_uses.iter().filter(|(_, kind_use)| kind_use.allows_members);
+            for (group, kind) in members.flat_map(|(kind, _)| kinds_below(kind)) {
+                let kind = GroupKind::new(group, kind);
+                if app.feeds_below.contains_key(&kind) {
+                    continue;
+                }
+                let feed = before.remove(&kind).unwrap_or_else(|| {
+                    cx.feeds.acquire(
+                        &Cluster::hub(),
+                        &kind,
+                        &RequestedFields::default(),
+                        &mut cx.queue.effects,
+                    )
+                });
+                self.look_below.users.entry(feed).or_default().insert(id);
+                app.feeds_below.insert(kind, feed);
+            }
+        }
+        self.leave_kinds_below(id, before, cx);
+    }
+
+    pub(super) fn leave_kinds_below(
+        &mut self,
+        id: GroupId,
+        feeds: BTreeMap<GroupKind, FeedId>,
+        cx: &mut GroupingContext<'_>,
+    ) {
+        for feed in feeds.into_values() {
+            remove_from_set(&mut self.look_below.users, &feed, id);
+            cx.feeds.release(feed);
+        }
+    }
+
+    /// Something below these members changed: `by`, or the time.
+    pub(super) fn update_above(
+        &mut self,
+        members: impl IntoIterator<Item = ObjectId>,
+        by: Option<ObjectId>,
+        cx: &mut GroupingContext<'_>,
+    ) {
+        for member in members {
+            let Some(stored) = cx.feeds.object(member) else { continue };
+            let Some(feed) = cx.feeds.get(stored.feed) else { continue };
+            for id in self.memberships.get(&member).into_iter().flatten() {
+                let Some(app) = self.apps.get_mut(*id) else { continue };
+                let before = app.members.get(MemberId::Object(member)).cloned();
+                upsert_member(
+                    app,
+                    member,
+                    stored,
+                    feed,
+                    true,
+                    &self.look_below,
+                    (cx.feeds, cx.queue, cx.now),
+                );
+                let entry = app.members.get(MemberId::Object(member));
+                // The status quotes the Pod.
+                let quotes = entry.is_some_and(|entry| by.is_some() && entry.cause() == by);
+                if quotes || entry != before.as_ref() {
+                    self.apps.mark_dirty(*id);
+                }
+            }
+        }
+    }
+
+    /// A kind below became readable or unreadable.
+    pub(super) fn feed_below_changed(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
+        for id in self.look_below.users.get(&feed).cloned().unwrap_or_default() {
+            self.apps.mark_dirty(id);
+            let Some(app) = self.apps.get(id) else { continue };
+            let members = app.members.objects();
+            self.update_above(members, None, cx);
+        }
+    }
+
+    /// If all workloads are scaled to zero, Services need no endpoints.
+    pub(super) fn update_services(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
+        let Some(app) = self.apps.get_mut(id) else { return };
+        let scaled_to_zero = app.members.are_scaled_to_zero();
+        if mem::replace(&mut app.is_scaled_to_zero, scaled_to_zero) == scaled_to_zero {
+            return;
+        }
+        let is_service = |object: &ObjectId| {
+            let facts = cx.feeds.object(*object).map(|stored| &stored.facts.kind_facts);
+            matches!(facts, Some(KindFacts::Service { .. }))
+        };
+        let services: Vec<_> = app.members.objects().into_iter().filter(is_service).collect();
+        self.update_above(services, None, cx);
+    }
+}
+
+/// The reason and message of a member from below; `None` if its own verdict has them.
+pub(super) fn why_below(evidence: MemberEvidence, feeds: &Feeds) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    match evidence {
+        MemberEvidence::Cause(_) => None,
+        MemberEvidence::NoReadyEndpoints => Some((NO_READY_ENDPOINTS.into(), "no ready endpoints".into())),
+        MemberEvidence::FailedPod(pod) => {
+            let pod = feeds.object(pod)?;
+            let verdict = &pod.facts.verdict;
+            let message = one_line(format!("Pod {}: {}", pod.name.name, verdict.message), MESSAGE_BUDGET);
+            Some((Cow::Borrowed(&verdict.reason), message))
+        }
+    }
+}

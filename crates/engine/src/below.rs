@@ -1,0 +1,331 @@
+//! Evidence from below: what the Pods of a workload and the endpoints of a Service say about it.
+//!
+//! A workload rarely reports that it fails; its Pods do. Only Pods that are not ready are indexed, so that a
+//! change costs the same however many Pods a workload has.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use bellwether_health::reasons::is_permanent;
+use bellwether_model::State;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    facts::{Facts, KindFacts, OwnerReference},
+    feeds::{Feeds, ObjectId, StoredObject},
+    id::{Cluster, GroupKind, NamespacedName},
+    planted::Bug,
+};
+
+/// The label of StatefulSets' Pods with the revision of their template.
+const REVISION_HASH: &str = "controller-revision-hash";
+/// The label of DaemonSets' Pods with the revision of their template.
+const TEMPLATE_GENERATION: &str = "pod-template-generation";
+/// The label of EndpointSlices with the name of their Service.
+const SERVICE_NAME: &str = "kubernetes.io/service-name";
+
+/// The kinds to follow below members of a kind.
+pub(crate) fn kinds_below(kind: &GroupKind) -> &'static [(&'static str, &'static str)] {
+    match (&*kind.group, &*kind.kind) {
+        ("apps", "Deployment") => &[("apps", "ReplicaSet"), ("", "Pod")],
+        ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet")
+        | ("batch", "Job")
+        | ("", "ReplicationController") => &[("", "Pod")],
+        ("", "Service") => &[("discovery.k8s.io", "EndpointSlice")],
+        _ => &[],
+    }
+}
+
+/// Whether objects of the kind are below members: they change how a member counts, and need not be readable.
+pub fn is_below(kind: &GroupKind) -> bool {
+    matches!(
+        (&*kind.group, &*kind.kind),
+        ("", "Pod") | ("apps", "ReplicaSet") | ("discovery.k8s.io", "EndpointSlice")
+    )
+}
+
+/// Whether objects of the kind run Pods for as long as they are not scaled to zero.
+pub(crate) fn serves(kind: &GroupKind) -> bool {
+    matches!(
+        (&*kind.group, &*kind.kind),
+        ("apps", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet") | ("", "ReplicationController")
+    )
+}
+
+/// What objects below a member say about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Evidence {
+    /// The Pod because of which it is not ready.
+    pub(crate) pod: Option<ObjectId>,
+    /// The Pod has failed for long enough, or cannot recover: the member is Failed with its reason.
+    pub(crate) fails: bool,
+    /// When time alone changes the evidence.
+    pub(crate) changes_at: Option<Timestamp>,
+}
+
+/// A Pod that is not ready. The most telling one sorts first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct UnreadyPod {
+    class: PodClass,
+    /// `None`, unknown, sorts before all times.
+    since: Option<Timestamp>,
+    name: Arc<str>,
+    object: ObjectId,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum PodClass {
+    /// Failed, and cannot recover by itself.
+    Permanent,
+    Failed,
+    NotReady,
+    /// It has run to its end. Its owner replaces it.
+    Finished,
+}
+
+/// A ReplicaSet of a Deployment. The newest sorts last.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Revision {
+    number: u64,
+    name: Arc<str>,
+    object: ObjectId,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    /// By the uid of each owner.
+    unready_pods: HashMap<Box<str>, BTreeSet<UnreadyPod>>,
+    /// By the uid of each owner; the newest revision is the last.
+    replica_sets: HashMap<Box<str>, BTreeSet<Revision>>,
+    /// EndpointSlices with a ready endpoint, by Service.
+    ready_slices: HashMap<NamespacedName, BTreeSet<ObjectId>>,
+}
+
+impl Below {
+    /// Updates the index. Returns the objects about which the object says something, before or now.
+    pub(crate) fn update(
+        &mut self,
+        object: ObjectId,
+        stored: &StoredObject,
+        kind: &GroupKind,
+        before: Option<&Facts>,
+        now: Option<&Facts>,
+        feeds: &Feeds,
+    ) -> BTreeSet<ObjectId> {
+        let mut above = BTreeSet::new();
+        for (facts, is_current) in [(before, false), (now, true)] {
+            let Some(facts) = facts else { continue };
+            match Kind::of(kind, facts) {
+                Kind::Pod => {
+                    let entry = unready(object, &stored.name.name, facts);
+                    for owner in facts.owners.iter().filter(|owner| is_workload(owner)) {
+                        if let Some(entry) = entry.clone().filter(|_| !is_current || !facts.deleting) {
+                            set(&mut self.unready_pods, &owner.uid, entry, is_current);
+                        }
+                        above.extend(ancestors(owner, stored, feeds));
+                    }
+                }
+                Kind::ReplicaSet(number) => {
+                    for owner in facts.owners.iter().filter(|owner| is_workload(owner)) {
+                        let name = Arc::clone(&stored.name.name);
+                        let entry = Revision { number, name, object };
+                        set(&mut self.replica_sets, &owner.uid, entry, is_current);
+                        above.extend(owner_of(owner, stored, feeds));
+                    }
+                }
+                Kind::EndpointSlice { is_ready } => {
+                    let Some(service) = facts.labels.get(SERVICE_NAME) else { continue };
+                    let namespace = Arc::clone(&stored.name.namespace);
+                    let service = NamespacedName { namespace, name: service.into() };
+                    if is_ready {
+                        set(&mut self.ready_slices, &service, object, is_current);
+                    }
+                    above.extend(feeds.find(&Cluster::hub(), &GroupKind::new("", "Service"), &service));
+                }
+                Kind::Other => {}
+            }
+        }
+        above
+    }
+
+    /// The number of entries.
+    pub(crate) fn len(&self) -> usize {
+        let pods: usize = self.unready_pods.values().map(BTreeSet::len).sum();
+        let replica_sets: usize = self.replica_sets.values().map(BTreeSet::len).sum();
+        let slices: usize = self.ready_slices.values().map(BTreeSet::len).sum();
+        pods + replica_sets + slices
+    }
+
+    /// What its Pods say about a workload that is not ready.
+    pub(crate) fn evidence(
+        &self,
+        kind: &GroupKind,
+        stored: &StoredObject,
+        feeds: &Feeds,
+        now: Timestamp,
+        failed_after: SignedDuration,
+    ) -> Evidence {
+        let facts = &stored.facts;
+        if !matches!(facts.verdict.state, State::Failed | State::InProgress | State::Suspended) {
+            return Evidence::default();
+        }
+        let mut evidence = Evidence::default();
+        for pod in self.current_pods(kind, stored, feeds) {
+            let due = pod.since.and_then(|since| since.checked_add(failed_after).ok());
+            let has_lasted = due.is_none_or(|due| due <= now);
+            match pod.class {
+                PodClass::Permanent | PodClass::Failed => {
+                    let has_failed = has_lasted || pod.class == PodClass::Permanent;
+                    evidence.pod = Some(pod.object);
+                    evidence.fails = has_failed && facts.verdict.state == State::InProgress;
+                    evidence.changes_at = due.filter(|_| !has_failed);
+                }
+                // Pods come and go in every rollout: one is a cause if it has been so for long.
+                PodClass::NotReady if pod.since.is_none() => continue,
+                PodClass::NotReady if has_lasted => evidence.pod = Some(pod.object),
+                PodClass::NotReady => evidence.changes_at = due,
+                // Its owner has replaced it, unless the owner has failed, too.
+                PodClass::Finished if facts.verdict.state == State::Failed => evidence.pod = Some(pod.object),
+                PodClass::Finished => {}
+            }
+            break;
+        }
+        if Bug::SetNoFailureTimer.is_planted() {
+            evidence.changes_at = None;
+        }
+        evidence
+    }
+
+    /// Whether the Service has an endpoint that is ready; `None` if its EndpointSlices cannot be read.
+    pub(crate) fn has_ready_endpoint(&self, service: &NamespacedName, feeds: &Feeds) -> Option<bool> {
+        let slices = GroupKind::new("discovery.k8s.io", "EndpointSlice");
+        let (_, feed) = feeds.of_kind(&Cluster::hub(), &slices)?;
+        (feed.listed && feed.unreadable.is_none()).then(|| self.ready_slices.contains_key(service))
+    }
+
+    /// The Pods of the current revision that are not ready, the most telling first.
+    fn current_pods<'b>(
+        &'b self,
+        kind: &GroupKind,
+        workload: &'b StoredObject,
+        feeds: &'b Feeds,
+    ) -> impl Iterator<Item = &'b UnreadyPod> {
+        let is_readable = |kind: &GroupKind| {
+            let feed = feeds.of_kind(&Cluster::hub(), kind);
+            feed.is_some_and(|(_, feed)| feed.unreadable.is_none())
+        };
+        // An owner is in the namespace of what it owns.
+        let below = |object: ObjectId| {
+            feeds.object(object).filter(|below| below.name.namespace == workload.name.namespace)
+        };
+        let facts = &workload.facts;
+        let newest = || {
+            let replica_sets = self.replica_sets.get(&facts.uid)?;
+            replica_sets
+                .iter()
+                .rev()
+                .find_map(|revision| below(revision.object))
+                .map(|newest| &newest.facts.uid)
+        };
+        let (owner, label) = match &*kind.kind {
+            "Deployment" => (newest().filter(|_| is_readable(&GroupKind::new("apps", "ReplicaSet"))), None),
+            "StatefulSet" => (Some(&facts.uid), Some(REVISION_HASH)),
+            "DaemonSet" => (Some(&facts.uid), Some(TEMPLATE_GENERATION)),
+            _ => (Some(&facts.uid), None),
+        };
+        let revision = match &facts.kind_facts {
+            KindFacts::Revision(revision) if !Bug::CountOldRevisions.is_planted() => Some(&**revision),
+            _ => None,
+        };
+        let pods = owner.and_then(|owner| self.unready_pods.get(owner));
+        let pods = pods.filter(|_| is_readable(&GroupKind::pod())).into_iter().flatten();
+        pods.filter(move |pod| {
+            let Some(pod) = below(pod.object) else { return false };
+            match label.and_then(|label| pod.facts.labels.get(label)).zip(revision) {
+                Some((own, current)) => own == current,
+                None => true,
+            }
+        })
+    }
+}
+
+enum Kind {
+    Pod,
+    ReplicaSet(u64),
+    EndpointSlice { is_ready: bool },
+    Other,
+}
+
+impl Kind {
+    fn of(kind: &GroupKind, facts: &Facts) -> Self {
+        match &facts.kind_facts {
+            KindFacts::Pod(_) => Self::Pod,
+            KindFacts::EndpointSlice { has_ready_endpoint } => {
+                Self::EndpointSlice { is_ready: *has_ready_endpoint }
+            }
+            KindFacts::Revision(revision) if *kind.kind == *"ReplicaSet" => {
+                Self::ReplicaSet(revision.parse().unwrap_or_default())
+            }
+            KindFacts::None if *kind.kind == *"ReplicaSet" && *kind.group == *"apps" => Self::ReplicaSet(0),
+            KindFacts::None | KindFacts::Revision(_) | KindFacts::Service { .. } => Self::Other,
+        }
+    }
+}
+
+/// `None` for a Pod that is ready, or counts for nothing.
+fn unready(object: ObjectId, name: &Arc<str>, facts: &Facts) -> Option<UnreadyPod> {
+    let (pod, verdict) = (facts.pod()?, &facts.verdict);
+    let class = match verdict.state {
+        State::Ready | State::Terminating | State::Missing | State::Suspended => return None,
+        State::Failed if pod.finished => PodClass::Finished,
+        State::Failed if is_permanent(&verdict.reason) => PodClass::Permanent,
+        State::Failed => PodClass::Failed,
+        State::InProgress | State::Unknown => PodClass::NotReady,
+    };
+    Some(UnreadyPod { class, since: verdict.since, name: Arc::clone(name), object })
+}
+
+/// Adds an entry, or removes it.
+fn set<K: Clone + Eq + std::hash::Hash, T: Ord>(
+    index: &mut HashMap<K, BTreeSet<T>>,
+    key: &K,
+    entry: T,
+    is_current: bool,
+) {
+    if is_current {
+        index.entry(key.clone()).or_default().insert(entry);
+    } else if let Some(entries) = index.get_mut(key) {
+        entries.remove(&entry);
+        if entries.is_empty() {
+            index.remove(key);
+        }
+    }
+}
+
+fn kind_of(owner: &OwnerReference) -> GroupKind {
+    let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+    GroupKind::new(group, &owner.kind)
+}
+
+fn is_workload(owner: &OwnerReference) -> bool {
+    !kinds_below(&kind_of(owner)).is_empty()
+}
+
+fn owner_of(owner: &OwnerReference, stored: &StoredObject, feeds: &Feeds) -> Option<ObjectId> {
+    let kind = kind_of(owner);
+    let name = NamespacedName { namespace: Arc::clone(&stored.name.namespace), name: (*owner.name).into() };
+    let found = feeds.find(&Cluster::hub(), &kind, &name)?;
+    feeds.object(found).filter(|object| object.facts.uid == owner.uid).map(|_| found)
+}
+
+/// The owner of a Pod, and the owners of that if it is a ReplicaSet.
+fn ancestors(owner: &OwnerReference, stored: &StoredObject, feeds: &Feeds) -> BTreeSet<ObjectId> {
+    let Some(owner) = owner_of(owner, stored, feeds) else { return BTreeSet::new() };
+    let owners = feeds
+        .object(owner)
+        .into_iter()
+        .flat_map(|object| object.facts.owners.iter().filter_map(|next| owner_of(next, object, feeds)));
+    owners.chain([owner]).collect()
+}

@@ -1,0 +1,94 @@
+//! Reads the facts of kinds below members: Pods, the revisions of their owners, Services and their endpoints.
+
+use bellwether_model::{ConditionStatus, Object, Plan, Value};
+
+use crate::{
+    facts::{KindFacts, PodFacts},
+    id::GroupKind,
+};
+
+/// On ReplicaSets, by the controller of Deployments: its number, which a rollback renews.
+const DEPLOYMENT_REVISION: &str = "deployment.kubernetes.io/revision";
+
+/// On DaemonSets, by the API server; their Pods have it as the label `pod-template-generation`.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+#[derive(Clone, Copy)]
+enum KnownKind {
+    Pod,
+    /// With the annotation that names its revision.
+    Annotated(&'static str),
+    StatefulSet,
+    Service,
+    EndpointSlice,
+}
+
+impl KnownKind {
+    fn of(kind: &GroupKind) -> Option<Self> {
+        match (&*kind.group, &*kind.kind) {
+            ("", "Pod") => Some(Self::Pod),
+            ("", "Service") => Some(Self::Service),
+            ("apps", "DaemonSet") => Some(Self::Annotated(TEMPLATE_GENERATION)),
+            ("apps", "ReplicaSet") => Some(Self::Annotated(DEPLOYMENT_REVISION)),
+            ("apps", "StatefulSet") => Some(Self::StatefulSet),
+            ("discovery.k8s.io", "EndpointSlice") => Some(Self::EndpointSlice),
+            _ => None,
+        }
+    }
+
+    fn fields(self) -> Vec<Vec<&'static str>> {
+        match self {
+            Self::Pod => vec![vec!["status", "conditions"], vec!["status", "phase"]],
+            Self::Annotated(key) => vec![vec!["metadata", "annotations", key]],
+            Self::StatefulSet => vec![vec!["status", "updateRevision"]],
+            Self::Service => vec![vec!["spec", "selector"], vec!["spec", "type"]],
+            Self::EndpointSlice => vec![vec!["endpoints", "conditions", "ready"]],
+        }
+    }
+}
+
+/// Adds the fields that [`read`] needs.
+pub(crate) fn keep(kind: &GroupKind, plan: &mut Plan) {
+    for path in KnownKind::of(kind).into_iter().flat_map(KnownKind::fields) {
+        plan.keep(&path);
+    }
+}
+
+pub(crate) fn read(kind: &GroupKind, object: &Object<'_>) -> KindFacts {
+    let revision = |text: Option<&str>| text.map_or(KindFacts::None, |text| KindFacts::Revision(text.into()));
+    match KnownKind::of(kind) {
+        None => KindFacts::None,
+        Some(KnownKind::Pod) => KindFacts::Pod(pod(object)),
+        Some(KnownKind::Annotated(key)) => {
+            let annotations = object.at("metadata.annotations");
+            revision(annotations.and_then(|annotations| annotations.get(key)?.as_text()))
+        }
+        Some(KnownKind::StatefulSet) => revision(object.at("status.updateRevision").and_then(Value::as_text)),
+        Some(KnownKind::Service) => {
+            let selector = object.at("spec.selector").and_then(Value::as_map);
+            let is_external = object.at("spec.type").and_then(Value::as_text) == Some("ExternalName");
+            let selects_pods =
+                !is_external && selector.is_some_and(|selector| selector.iter().next().is_some());
+            KindFacts::Service { selects_pods }
+        }
+        Some(KnownKind::EndpointSlice) => {
+            let endpoints = object.at("endpoints").and_then(Value::as_list).unwrap_or_default();
+            // As the API says: an unset condition means ready.
+            let is_ready = |endpoint: &Value<'_>| {
+                endpoint.at("conditions.ready").and_then(Value::as_bool).unwrap_or(true)
+            };
+            KindFacts::EndpointSlice { has_ready_endpoint: endpoints.iter().any(is_ready) }
+        }
+    }
+}
+
+fn pod(object: &Object<'_>) -> PodFacts {
+    let conditions = object.at("status.conditions").and_then(Value::as_list).unwrap_or_default();
+    let is_ready = |condition: &&Value<'_>| condition.get("type").and_then(Value::as_text) == Some("Ready");
+    let status = |condition: &Value<'_>| ConditionStatus::read(condition.get("status"));
+    let phase = object.at("status.phase").and_then(Value::as_text);
+    PodFacts {
+        ready: conditions.iter().find(is_ready).map(status),
+        finished: matches!(phase, Some("Succeeded" | "Failed")),
+    }
+}

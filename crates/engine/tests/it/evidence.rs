@@ -1,0 +1,323 @@
+//! Evidence from below: Pods of workloads, endpoints of Services, suspended members.
+
+use bellwether_api::{ObjectStatus, State};
+use bellwether_engine::{GroupKind, Unreadable};
+use jiff::{SignedDuration, Timestamp};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::{
+    objects::{
+        self, app, app_of, app_of_kinds, deployment, endpoint_slice, failing_pod, owned_by, pod, replica_set,
+        selecting_service, stateful_set, with,
+    },
+    world::World,
+};
+
+const POD: &str = "Pod";
+const BACK_OFF: &str = "ImagePullBackOff";
+
+/// An Application of Deployments, and the Deployment `web` with 2 of 3 replicas ready.
+fn world() -> World {
+    World::with([app_of_kinds("shop"), deployment("web", 2, 3)])
+}
+
+fn uid(world: &World, kind: &str, name: &str) -> String {
+    let (kind, name) = objects::key(kind, name);
+    world.server.get(&kind, &name).expect("the owner is there")["metadata"]["uid"]
+        .as_str()
+        .expect("a uid")
+        .to_owned()
+}
+
+/// Adds a revision of the Deployment `web`.
+fn revision(world: &mut World, number: &str) {
+    let owner = uid(world, "Deployment.apps", "web");
+    let name = format!("web-{number}");
+    world.put(owned_by(replica_set(&name, number), "Deployment", "web", &owner));
+}
+
+/// Adds a Pod of a revision of the Deployment `web`.
+fn run(world: &mut World, number: &str, pod: Value) {
+    let set = format!("web-{number}");
+    let owner = uid(world, "ReplicaSet.apps", &set);
+    world.put(owned_by(pod, "ReplicaSet", &set, &owner));
+}
+
+fn pulling(world: &World, name: &str) -> Value {
+    failing_pod(name, BACK_OFF, &json!(world.now.to_string()))
+}
+
+fn member(world: &World) -> ObjectStatus {
+    world.status("shop").objects.remove(0)
+}
+
+/// State and reason of the Application, state and reason of its first member, and its cause.
+fn line(world: &World) -> String {
+    let (status, member) = (world.status("shop"), member(world));
+    let cause = member.cause.map_or_else(
+        || "no cause".to_owned(),
+        |cause| format!("{}/{} {}", cause.kind, cause.name, cause.reason.unwrap_or_default()),
+    );
+    let text = |reason: Option<String>| reason.unwrap_or_default();
+    format!(
+        "{} {}, {} {}: {cause}",
+        status.state.expect("a state").name(),
+        text(status.reason),
+        member.status.name(),
+        text(member.reason)
+    )
+}
+
+#[test]
+fn a_pod_that_keeps_failing_fails_its_deployment_after_a_minute() {
+    let mut world = world();
+    revision(&mut world, "1");
+    let begin = world.now;
+    run(&mut world, "1", failing_pod("web-1-a", BACK_OFF, &json!(begin.to_string())));
+    assert_eq!(
+        line(&world),
+        "InProgress ReplicasNotReady, InProgress ReplicasNotReady: Pod/web-1-a ImagePullBackOff"
+    );
+    world.pass(SignedDuration::from_secs(60));
+    assert_eq!(
+        line(&world),
+        "Failed ImagePullBackOff, Failed ImagePullBackOff: Pod/web-1-a ImagePullBackOff"
+    );
+    let member = member(&world);
+    assert_eq!(member.message.as_deref(), Some("Pod web-1-a: container main cannot pull the image: no way"));
+    assert_eq!(member.rule.as_deref(), Some("builtin/Pod"));
+    let since = member.since.map(|since| since.0.as_second());
+    assert_eq!(since, Some(begin.as_second()), "since the Pod stopped being ready");
+    let condition = world.of_app("shop", "Ready");
+    assert_eq!(
+        condition,
+        "False ComponentsFailed: Deployment/web: ImagePullBackOff: Pod web-1-a: container main cannot pull the image: no way"
+    );
+    world.restart();
+    world.settle();
+    assert_eq!(world.status("shop").state, Some(State::Failed), "also after a restart");
+    world.edit("Deployment.apps", "web", |it| it["status"] = deployment("web", 3, 3)["status"].clone());
+    assert_eq!(world.status("shop").state, Some(State::Ready), "all replicas are ready");
+    assert_eq!(member_count(&world), (1, 1));
+}
+
+fn member_count(world: &World) -> (i32, i32) {
+    let counts = world.status("shop").object_counts.expect("counts");
+    (counts.ready, counts.total)
+}
+
+#[rstest]
+#[case::invalid_name("InvalidImageName")]
+#[case::never_pulled("ErrImageNeverPull")]
+fn what_cannot_heal_fails_at_once(#[case] reason: &str) {
+    let mut world = world();
+    revision(&mut world, "1");
+    let failing = failing_pod("web-1-a", reason, &json!(world.now.to_string()));
+    run(&mut world, "1", failing);
+    assert_eq!(world.status("shop").state, Some(State::Failed));
+}
+
+#[test]
+fn pods_of_old_revisions_do_not_count() {
+    let mut world = world();
+    revision(&mut world, "9");
+    let old = pulling(&world, "web-9-a");
+    run(&mut world, "9", old);
+    revision(&mut world, "10");
+    world.pass(SignedDuration::from_secs(90));
+    assert_eq!(line(&world), "InProgress ReplicasNotReady, InProgress ReplicasNotReady: no cause");
+    // A rollback renews the number of the old one.
+    world.edit("ReplicaSet.apps", "web-9", |it| {
+        it["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = json!("11");
+    });
+    assert_eq!(world.status("shop").state, Some(State::Failed));
+    world.delete("ReplicaSet.apps", "web-9");
+    assert_eq!(world.status("shop").state, Some(State::InProgress));
+}
+
+#[test]
+fn pods_of_a_stateful_set_count_by_their_revision() {
+    let kinds = json!({"componentKinds": [{"group": "apps", "kind": "StatefulSet"}]});
+    let mut world = World::with([app("shop", &kinds), stateful_set("db", 2, 3, "new")]);
+    let owner = uid(&world, "StatefulSet.apps", "db");
+    let of = |world: &World, revision: &str| {
+        let labels = json!({"metadata": {"labels": {"controller-revision-hash": revision}}});
+        owned_by(with(pulling(world, "db-0"), &labels), "StatefulSet", "db", &owner)
+    };
+    let old = of(&world, "old");
+    world.put(old).pass(SignedDuration::from_secs(90));
+    assert_eq!(world.status("shop").state, Some(State::InProgress));
+    world.edit(POD, "db-0", |it| it["metadata"]["labels"]["controller-revision-hash"] = json!("new"));
+    assert_eq!(world.status("shop").state, Some(State::Failed));
+}
+
+#[rstest]
+#[case::recovered(pod("web-1-a", true))]
+#[case::finished(with(pod("web-1-a", false), &json!({"status": {"phase": "Failed"}})))]
+#[case::terminating(with(
+    failing_pod("web-1-a", BACK_OFF, &json!("2026-11-14T09:00:00Z")),
+    &json!({"metadata": {"deletionTimestamp": "2026-11-14T09:59:00Z"}})
+))]
+#[case::in_another_namespace(with(
+    failing_pod("web-1-a", BACK_OFF, &json!("2026-11-14T09:00:00Z")),
+    &json!({"metadata": {"namespace": "elsewhere"}})
+))]
+fn a_pod_that_does_not_count(#[case] pod: Value) {
+    let mut world = world();
+    revision(&mut world, "1");
+    run(&mut world, "1", pod);
+    world.pass(SignedDuration::from_secs(90));
+    assert_eq!(line(&world), "InProgress ReplicasNotReady, InProgress ReplicasNotReady: no cause");
+}
+
+/// Pods come and go in a rollout: those that are just starting cause no write.
+#[test]
+fn a_starting_pod_changes_nothing_until_it_takes_long() {
+    let mut world = world();
+    revision(&mut world, "1");
+    let since = world.now.to_string();
+    let writes = world.writes.len();
+    let starting = with(
+        pod("web-1-a", false),
+        &json!({"status": {"conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": since}]}}),
+    );
+    run(&mut world, "1", starting);
+    assert_eq!(world.writes.len(), writes, "{:?}", world.writes.last());
+    world.pass(SignedDuration::from_secs(61));
+    assert_eq!(
+        line(&world),
+        "InProgress ReplicasNotReady, InProgress ReplicasNotReady: Pod/web-1-a PodNotReady"
+    );
+}
+
+#[test]
+fn a_workload_that_is_ready_is_ready_whatever_its_pods_say() {
+    let mut world = World::with([app_of_kinds("shop"), deployment("web", 3, 3)]);
+    revision(&mut world, "1");
+    let failing = failing_pod("web-1-a", BACK_OFF, &json!("2026-11-14T09:00:00Z"));
+    run(&mut world, "1", failing);
+    world.pass(SignedDuration::from_secs(90));
+    assert_eq!(world.status("shop").state, Some(State::Ready));
+}
+
+#[test]
+fn without_rights_to_pods_only_the_detail_is_missing() {
+    let mut world = world();
+    world.unreadable(POD, Some(Unreadable::Forbidden { resource: "pods".into() }));
+    world.settle();
+    assert_eq!(line(&world), "InProgress ReplicasNotReady, InProgress ReplicasNotReady: no cause");
+    assert!(world.of_app("shop", "Resolved").starts_with("True"));
+    world.unreadable(POD, None);
+    revision(&mut world, "1");
+    let failing = failing_pod("web-1-a", BACK_OFF, &json!("2026-11-14T09:00:00Z"));
+    run(&mut world, "1", failing);
+    assert_eq!(world.status("shop").state, Some(State::Failed));
+    world.unreadable(POD, Some(Unreadable::Forbidden { resource: "pods".into() }));
+    world.settle();
+    assert_eq!(line(&world), "InProgress ReplicasNotReady, InProgress ReplicasNotReady: no cause");
+}
+
+#[test]
+fn kinds_below_are_followed_while_members_need_them() {
+    let followed = |world: &World| {
+        let mut kinds: Vec<_> = world.feeds.values().map(|feed| feed.kind.to_string()).collect();
+        kinds.retain(|kind| !kind.contains("bellwether") && !kind.contains("app.k8s.io"));
+        kinds.sort();
+        kinds.join(" ")
+    };
+    let mut world = World::with([app_of("shop", &["web"]), app_of("blog", &["web"])]);
+    assert_eq!(followed(&world), "Deployment.apps Pod ReplicaSet.apps");
+    world.delete("Application.bellwether.dev", "blog");
+    assert_eq!(followed(&world), "Deployment.apps Pod ReplicaSet.apps");
+    let services = json!({"componentKinds": [{"kind": "Service"}]});
+    world.put(app("shop", &services));
+    assert_eq!(followed(&world), "EndpointSlice.discovery.k8s.io Service");
+    world.delete("Application.bellwether.dev", "shop");
+    assert_eq!(followed(&world), "");
+}
+
+#[test]
+fn nothing_below_is_followed_if_switched_off() {
+    let mut world = World::new();
+    world.engine = bellwether_engine::Engine::new().with_failed_after(None);
+    world.put(app_of("shop", &["web"])).put(deployment("web", 2, 3));
+    assert!(!world.feeds.values().any(|feed| feed.kind == GroupKind::pod()));
+    assert_eq!(line(&world), "InProgress ReplicasNotReady, InProgress ReplicasNotReady: no cause");
+}
+
+fn services_and_deployments() -> Value {
+    json!({"componentKinds": [{"kind": "Service"}, {"group": "apps", "kind": "Deployment"}]})
+}
+
+#[test]
+fn a_service_without_a_ready_endpoint_is_in_progress() {
+    let mut world = World::with([app("shop", &services_and_deployments()), selecting_service("web")]);
+    assert_eq!(line(&world), "InProgress NoReadyEndpoints, InProgress NoReadyEndpoints: no cause");
+    world.put(endpoint_slice("web", false));
+    assert_eq!(world.status("shop").state, Some(State::InProgress));
+    world.put(endpoint_slice("web", true));
+    assert_eq!(world.status("shop").state, Some(State::Ready));
+    world.delete("EndpointSlice.discovery.k8s.io", "web-slice");
+    assert_eq!(world.status("shop").state, Some(State::InProgress));
+    world.put(deployment("web", 0, 0));
+    assert_eq!(world.status("shop").state, Some(State::Ready), "all workloads are scaled to zero");
+    world.put(deployment("api", 3, 3));
+    assert_eq!(world.status("shop").state, Some(State::InProgress));
+    world.unreadable(
+        "EndpointSlice.discovery.k8s.io",
+        Some(Unreadable::Forbidden { resource: "endpointslices".into() }),
+    );
+    world.settle();
+    assert_eq!(world.status("shop").state, Some(State::Ready), "as before, where slices cannot be read");
+}
+
+#[test]
+fn a_service_without_selector_needs_no_endpoints() {
+    let world = World::with([app("shop", &services_and_deployments()), objects::service("web")]);
+    assert_eq!(world.status("shop").state, Some(State::Ready));
+}
+
+#[test]
+fn a_paused_deployment_blocks_unless_it_is_available() {
+    let paused = |ready: i64| with(deployment("web", ready, 3), &json!({"spec": {"paused": true}}));
+    let mut world = World::with([app_of_kinds("shop"), paused(0)]);
+    assert_eq!(line(&world), "InProgress Paused, Suspended Paused: no cause");
+    let message = world.of_app("shop", "Ready");
+    assert!(message.starts_with("False ComponentsInProgress: Deployment/web: paused, 0 of 3 "), "{message}");
+    world.put(paused(3));
+    let message = world.of_app("shop", "Ready");
+    assert_eq!(message, "True ComponentsReady: All components ready, 1 suspended");
+}
+
+#[test]
+fn a_clock_that_is_set_back_takes_evidence_back() {
+    let mut world = world();
+    revision(&mut world, "1");
+    let failing = pulling(&world, "web-1-a");
+    run(&mut world, "1", failing);
+    world.pass(SignedDuration::from_secs(70));
+    assert_eq!(world.status("shop").state, Some(State::Failed));
+    world.set_clock(SignedDuration::from_secs(-50)).settle();
+    assert_eq!(world.status("shop").state, Some(State::InProgress));
+    let fails_at: Timestamp = world.now + SignedDuration::from_secs(60);
+    world.pass(SignedDuration::from_secs(60));
+    assert!(world.now >= fails_at);
+    assert_eq!(world.status("shop").state, Some(State::Failed));
+}
+
+/// As `status -w` shows objects below members.
+#[test]
+fn objects_that_are_kept_for_readers_change_with_time_alone() {
+    let mut world = World::with([objects::unschedulable_pod("web-1-a")]);
+    world.engine.keep(&GroupKind::pod());
+    world.step(bellwether_engine::Event::Tick);
+    world.settle();
+    let state = |world: &World| {
+        let pods = world.engine.objects(&GroupKind::pod()).unwrap().unwrap();
+        pods[0].1.verdict.state
+    };
+    assert_eq!(state(&world), State::InProgress);
+    world.pass(SignedDuration::from_secs(20));
+    assert_eq!(state(&world), State::Failed);
+}

@@ -1,0 +1,149 @@
+//! The oracle for what is below members: finds Pods and endpoints by plain loops over all known objects.
+
+use std::{rc::Rc, sync::Arc};
+
+use bellwether_engine::{FAILED_AFTER, GroupKind};
+use bellwether_health::{Verdict, user::CompiledRule};
+use bellwether_model::State;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::{known::Known, object::Object, oracle::Oracle};
+
+/// What is below a member.
+#[derive(Debug)]
+pub(crate) enum Below {
+    /// Nothing that changes how it counts.
+    Nothing,
+    /// The Pod because of which it is not ready.
+    Cause(Rc<Object>),
+    /// It is Failed because this Pod is.
+    FailedPod(Rc<Object>, Verdict),
+    /// A Service without a ready endpoint.
+    NoReadyEndpoints,
+}
+
+impl Below {
+    /// The name of the Pod because of which the member is not ready.
+    pub(crate) fn cause(&self) -> Option<String> {
+        match self {
+            Self::Cause(pod) | Self::FailedPod(pod, _) => Some(pod.name.name.to_string()),
+            Self::Nothing | Self::NoReadyEndpoints => None,
+        }
+    }
+}
+
+/// The kinds below those of a spec.
+pub fn kinds_below(kinds: impl IntoIterator<Item = GroupKind>) -> impl Iterator<Item = GroupKind> {
+    let below = |kind: GroupKind| match &*kind.kind {
+        "Deployment" => vec!["ReplicaSet.apps", "Pod"],
+        "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Job" => vec!["Pod"],
+        "Service" => vec!["EndpointSlice.discovery.k8s.io"],
+        _ => Vec::new(),
+    };
+    kinds.into_iter().flat_map(below).map(crate::objects::kind)
+}
+
+/// For a workload, whether it is scaled to zero.
+pub(crate) fn is_scaled_to_zero(kind: &GroupKind, verdict: &Verdict) -> Option<bool> {
+    matches!(&*kind.kind, "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
+        .then_some(matches!(&*verdict.reason, "ScaledToZero" | "NoMatchingNodes"))
+}
+
+impl Oracle<'_> {
+    pub(crate) fn below(&self, object: &Object, verdict: &Verdict, rules: &[Arc<CompiledRule>]) -> Below {
+        let uid = object.uid();
+        let (owner, label) = match &*object.kind.kind {
+            "Service" => return self.below_service(object, verdict),
+            "Deployment" => {
+                let sets = self.children("ReplicaSet.apps", object, uid);
+                let revision = |set: &&Rc<Object>| {
+                    let text = set.metadata()["annotations"]["deployment.kubernetes.io/revision"].as_str();
+                    text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
+                };
+                let newest = sets.iter().max_by_key(|set| (revision(set), set.name.name.clone()));
+                let Some(newest) = newest else { return Below::Nothing };
+                (newest.uid().to_owned(), None)
+            }
+            "StatefulSet" => (uid.to_owned(), object.value["status"]["updateRevision"].as_str()),
+            _ => return Below::Nothing,
+        };
+        let is_workload_state = matches!(verdict.state, State::Failed | State::InProgress | State::Suspended);
+        if !is_workload_state {
+            return Below::Nothing;
+        }
+        let has_status = self.readable("Pod").and_then(|known| known.served.as_ref()).map(|it| it.has_status);
+        let mut pods: Vec<_> = self
+            .children("Pod", object, &owner)
+            .into_iter()
+            .filter(|pod| !pod.is_deleting())
+            .filter(|pod| {
+                let own = pod.metadata()["labels"]["controller-revision-hash"].as_str();
+                label.zip(own).is_none_or(|(current, own)| current == own)
+            })
+            .map(|pod| (pod.verdict_by(rules, self.now, has_status), pod))
+            .collect();
+        pods.sort_by_key(|(verdict, pod)| (verdict.since, pod.name.name.clone()));
+        self.worst(verdict, &pods)
+    }
+
+    fn worst(&self, workload: &Verdict, pods: &[(Verdict, Rc<Object>)]) -> Below {
+        let has_lasted =
+            |since: Option<Timestamp>| since.is_none_or(|since| since + FAILED_AFTER <= self.now);
+        let is_finished =
+            |pod: &Object| matches!(pod.value["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
+        let running = || pods.iter().filter(|(_, pod)| !is_finished(pod));
+        let failed = || running().filter(|(verdict, _)| verdict.state == State::Failed);
+        let permanent = failed()
+            .find(|(verdict, _)| matches!(&*verdict.reason, "ErrImageNeverPull" | "InvalidImageName"));
+        let is_in_progress = workload.state == State::InProgress;
+        if let Some((verdict, pod)) = permanent.or_else(|| failed().next()) {
+            let fails = is_in_progress && (permanent.is_some() || has_lasted(verdict.since));
+            let pod = Rc::clone(pod);
+            return if fails { Below::FailedPod(pod, verdict.clone()) } else { Below::Cause(pod) };
+        }
+        let unready = |verdict: &Verdict| matches!(verdict.state, State::InProgress | State::Unknown);
+        let slow = running().find(|(verdict, _)| unready(verdict) && verdict.since.is_some());
+        if let Some((verdict, pod)) = slow {
+            return if has_lasted(verdict.since) { Below::Cause(Rc::clone(pod)) } else { Below::Nothing };
+        }
+        let mut finished = pods.iter().filter(|(it, pod)| it.state == State::Failed && is_finished(pod));
+        match finished.next().filter(|_| workload.state == State::Failed) {
+            Some((_, pod)) => Below::Cause(Rc::clone(pod)),
+            None => Below::Nothing,
+        }
+    }
+
+    /// Whether all workloads are scaled to zero is decided by the caller.
+    fn below_service(&self, service: &Object, verdict: &Verdict) -> Below {
+        let selects = service.value["spec"]["selector"].as_object().is_some_and(|it| !it.is_empty());
+        let slices = self.readable("EndpointSlice.discovery.k8s.io").filter(|known| known.listed);
+        let Some(slices) = slices.filter(|_| selects && verdict.state == State::Ready) else {
+            return Below::Nothing;
+        };
+        let is_ready = |slice: &&Rc<Object>| {
+            let endpoints = slice.value["endpoints"].as_array().into_iter().flatten();
+            slice.name.namespace == service.name.namespace
+                && slice.metadata()["labels"]["kubernetes.io/service-name"] == *service.name.name
+                && endpoints.into_iter().any(|endpoint| endpoint["conditions"]["ready"] != Value::Bool(false))
+        };
+        if slices.objects.values().any(|slice| is_ready(&slice)) {
+            Below::Nothing
+        } else {
+            Below::NoReadyEndpoints
+        }
+    }
+
+    fn readable(&self, kind: &str) -> Option<&Known> {
+        self.kinds.get(&crate::objects::kind(kind)).copied().filter(|known| known.unreadable.is_none())
+    }
+
+    /// The objects of a kind that name an owner, in the namespace of `near`.
+    fn children(&self, kind: &str, near: &Object, owner: &str) -> Vec<Rc<Object>> {
+        let objects = self.readable(kind).into_iter().flat_map(|known| known.objects.values());
+        let is_child = |object: &&Rc<Object>| {
+            object.name.namespace == near.name.namespace && object.owners().any(|uid| uid == owner)
+        };
+        objects.filter(is_child).cloned().collect()
+    }
+}
