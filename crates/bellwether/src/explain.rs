@@ -153,9 +153,10 @@ fn count_as(row: &mut Row, member: &Member, evidence: impl Fn(&GroupKind, &Names
     if member.state == State::Unknown {
         return;
     }
-    if let Some(cause) = member.cause.as_ref().filter(|_| member.rule.as_ref() != Some(&own.rule)) {
-        let name = NamespacedName::new(&member.name.namespace, &cause.name);
-        row.evidence = Some(evidence(&GroupKind::pod(), &name));
+    if member.rule.as_ref() != Some(&own.rule) {
+        let name =
+            member.cause.as_ref().map(|cause| NamespacedName::new(&member.name.namespace, &cause.name));
+        row.evidence = name.map(|name| evidence(&GroupKind::pod(), &name));
     }
     row.assessment = Assessment::Native(Verdict {
         state: member.state,

@@ -1,14 +1,17 @@
 //! Evidence from below: what the Pods of a workload and the endpoints of a Service say about it.
 //!
-//! A workload rarely reports that it fails; its Pods do. Only Pods that are not ready are indexed, so that a
-//! change costs the same however many Pods a workload has.
+//! A workload rarely reports that it fails; its Pods do. Only Pods that are not ready are indexed, by revision and
+//! the most telling first, so that a change costs the same however many Pods a workload has.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
-use bellwether_health::reasons::is_permanent;
+use bellwether_health::{
+    Source, Verdict,
+    reasons::{PROGRESS_DEADLINE_EXCEEDED, is_permanent},
+};
 use bellwether_model::State;
 use jiff::{SignedDuration, Timestamp};
 
@@ -69,7 +72,7 @@ pub(crate) struct Evidence {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct UnreadyPod {
     class: PodClass,
-    /// `None`, unknown, sorts before all times.
+    /// `None`, unknown, sorts before all times. Always known of a Pod that has not failed.
     since: Option<Timestamp>,
     name: Arc<str>,
     object: ObjectId,
@@ -93,12 +96,21 @@ struct Revision {
     object: ObjectId,
 }
 
+/// An owner is in the namespace of what it owns.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Owner {
+    namespace: Arc<str>,
+    uid: Box<str>,
+}
+
+/// The Pods of one owner, by the revision in their label; `None` without one.
+type ByRevision = BTreeMap<Option<Box<str>>, BTreeSet<UnreadyPod>>;
+
 #[derive(Debug, Default)]
 pub(crate) struct Below {
-    /// By the uid of each owner.
-    unready_pods: HashMap<Box<str>, BTreeSet<UnreadyPod>>,
-    /// By the uid of each owner; the newest revision is the last.
-    replica_sets: HashMap<Box<str>, BTreeSet<Revision>>,
+    unready_pods: HashMap<Owner, ByRevision>,
+    /// The newest revision is the last.
+    replica_sets: HashMap<Owner, BTreeSet<Revision>>,
     /// EndpointSlices with a ready endpoint, by Service.
     ready_slices: HashMap<NamespacedName, BTreeSet<ObjectId>>,
 }
@@ -122,7 +134,7 @@ impl Below {
                     let entry = unready(object, &stored.name.name, facts);
                     for owner in facts.owners.iter().filter(|owner| is_workload(owner)) {
                         if let Some(entry) = entry.clone().filter(|_| !is_current || !facts.deleting) {
-                            set(&mut self.unready_pods, &owner.uid, entry, is_current);
+                            self.set_pod(owner, stored, facts, entry, is_current);
                         }
                         above.extend(ancestors(owner, stored, feeds));
                     }
@@ -131,7 +143,7 @@ impl Below {
                     for owner in facts.owners.iter().filter(|owner| is_workload(owner)) {
                         let name = Arc::clone(&stored.name.name);
                         let entry = Revision { number, name, object };
-                        set(&mut self.replica_sets, &owner.uid, entry, is_current);
+                        set(&mut self.replica_sets, &Owner::of(stored, &owner.uid), entry, is_current);
                         above.extend(owner_of(owner, stored, feeds));
                     }
                 }
@@ -150,9 +162,32 @@ impl Below {
         above
     }
 
+    fn set_pod(
+        &mut self,
+        owner: &OwnerReference,
+        stored: &StoredObject,
+        facts: &Facts,
+        entry: UnreadyPod,
+        is_current: bool,
+    ) {
+        let label = revision_label(&kind_of(owner)).and_then(|label| facts.labels.get(label));
+        let (owner, revision) = (Owner::of(stored, &owner.uid), label.map(Box::from));
+        if is_current {
+            self.unready_pods.entry(owner).or_default().entry(revision).or_default().insert(entry);
+        } else if let Some(revisions) = self.unready_pods.get_mut(&owner) {
+            let pods = revisions.get_mut(&revision);
+            if pods.is_some_and(|pods| pods.remove(&entry) && pods.is_empty()) {
+                revisions.remove(&revision);
+            }
+            if revisions.is_empty() {
+                self.unready_pods.remove(&owner);
+            }
+        }
+    }
+
     /// The number of entries.
     pub(crate) fn len(&self) -> usize {
-        let pods: usize = self.unready_pods.values().map(BTreeSet::len).sum();
+        let pods: usize = self.unready_pods.values().flat_map(BTreeMap::values).map(BTreeSet::len).sum();
         let replica_sets: usize = self.replica_sets.values().map(BTreeSet::len).sum();
         let slices: usize = self.ready_slices.values().map(BTreeSet::len).sum();
         pods + replica_sets + slices
@@ -167,30 +202,28 @@ impl Below {
         now: Timestamp,
         failed_after: SignedDuration,
     ) -> Evidence {
-        let facts = &stored.facts;
-        if !matches!(facts.verdict.state, State::Failed | State::InProgress | State::Suspended) {
+        let (facts, verdict) = (&stored.facts, &stored.facts.verdict);
+        // Until its controller has observed the latest generation, its Pods may all be of an old revision.
+        if !facts.settled || !matches!(verdict.state, State::Failed | State::InProgress | State::Suspended) {
             return Evidence::default();
         }
+        let Some(pod) = self.worst_pod(kind, stored, feeds) else { return Evidence::default() };
+        let due = pod.since.and_then(|since| since.checked_add(failed_after).ok());
+        let has_lasted = due.is_none_or(|due| due <= now);
         let mut evidence = Evidence::default();
-        for pod in self.current_pods(kind, stored, feeds) {
-            let due = pod.since.and_then(|since| since.checked_add(failed_after).ok());
-            let has_lasted = due.is_none_or(|due| due <= now);
-            match pod.class {
-                PodClass::Permanent | PodClass::Failed => {
-                    let has_failed = has_lasted || pod.class == PodClass::Permanent;
-                    evidence.pod = Some(pod.object);
-                    evidence.fails = has_failed && facts.verdict.state == State::InProgress;
-                    evidence.changes_at = due.filter(|_| !has_failed);
-                }
-                // Pods come and go in every rollout: one is a cause if it has been so for long.
-                PodClass::NotReady if pod.since.is_none() => continue,
-                PodClass::NotReady if has_lasted => evidence.pod = Some(pod.object),
-                PodClass::NotReady => evidence.changes_at = due,
-                // Its owner has replaced it, unless the owner has failed, too.
-                PodClass::Finished if facts.verdict.state == State::Failed => evidence.pod = Some(pod.object),
-                PodClass::Finished => {}
+        match pod.class {
+            PodClass::Permanent | PodClass::Failed => {
+                let has_failed = has_lasted || pod.class == PodClass::Permanent;
+                evidence.pod = Some(pod.object);
+                evidence.fails = has_failed && may_fail(verdict);
+                evidence.changes_at = due.filter(|_| !has_failed);
             }
-            break;
+            // Pods come and go in every rollout: one is a cause if it has been so for long.
+            PodClass::NotReady if has_lasted => evidence.pod = Some(pod.object),
+            PodClass::NotReady => evidence.changes_at = due,
+            // Its owner has replaced it, unless the owner has failed, too.
+            PodClass::Finished if verdict.state == State::Failed => evidence.pod = Some(pod.object),
+            PodClass::Finished => {}
         }
         if Bug::SetNoFailureTimer.is_planted() {
             evidence.changes_at = None;
@@ -205,49 +238,63 @@ impl Below {
         (feed.listed && feed.unreadable.is_none()).then(|| self.ready_slices.contains_key(service))
     }
 
-    /// The Pods of the current revision that are not ready, the most telling first.
-    fn current_pods<'b>(
-        &'b self,
-        kind: &GroupKind,
-        workload: &'b StoredObject,
-        feeds: &'b Feeds,
-    ) -> impl Iterator<Item = &'b UnreadyPod> {
+    /// The Pod of the current revision that is not ready and the most telling.
+    fn worst_pod(&self, kind: &GroupKind, workload: &StoredObject, feeds: &Feeds) -> Option<&UnreadyPod> {
         let is_readable = |kind: &GroupKind| {
-            let feed = feeds.of_kind(&Cluster::hub(), kind);
-            feed.is_some_and(|(_, feed)| feed.unreadable.is_none())
+            feeds.of_kind(&Cluster::hub(), kind).is_some_and(|(_, feed)| feed.unreadable.is_none())
         };
-        // An owner is in the namespace of what it owns.
-        let below = |object: ObjectId| {
-            feeds.object(object).filter(|below| below.name.namespace == workload.name.namespace)
-        };
-        let facts = &workload.facts;
-        let newest = || {
-            let replica_sets = self.replica_sets.get(&facts.uid)?;
-            replica_sets
-                .iter()
-                .rev()
-                .find_map(|revision| below(revision.object))
-                .map(|newest| &newest.facts.uid)
-        };
-        let (owner, label) = match &*kind.kind {
-            "Deployment" => (newest().filter(|_| is_readable(&GroupKind::new("apps", "ReplicaSet"))), None),
-            "StatefulSet" => (Some(&facts.uid), Some(REVISION_HASH)),
-            "DaemonSet" => (Some(&facts.uid), Some(TEMPLATE_GENERATION)),
-            _ => (Some(&facts.uid), None),
-        };
-        let revision = match &facts.kind_facts {
+        if !is_readable(&GroupKind::pod()) {
+            return None;
+        }
+        let current = match &workload.facts.kind_facts {
             KindFacts::Revision(revision) if !Bug::CountOldRevisions.is_planted() => Some(&**revision),
             _ => None,
         };
-        let pods = owner.and_then(|owner| self.unready_pods.get(owner));
-        let pods = pods.filter(|_| is_readable(&GroupKind::pod())).into_iter().flatten();
-        pods.filter(move |pod| {
-            let Some(pod) = below(pod.object) else { return false };
-            match label.and_then(|label| pod.facts.labels.get(label)).zip(revision) {
-                Some((own, current)) => own == current,
-                None => true,
-            }
-        })
+        let owner = Owner::of(workload, &workload.facts.uid);
+        if &*kind.kind != "Deployment" {
+            let pods = self.unready_pods.get(&owner)?.iter();
+            let is_current = |revision: &Option<Box<str>>| match (revision, current) {
+                (Some(revision), Some(current)) => **revision == *current,
+                _ => true,
+            };
+            return pods
+                .filter(|(revision, _)| is_current(revision))
+                .filter_map(|(_, pods)| pods.first())
+                .min();
+        }
+        if !is_readable(&GroupKind::new("apps", "ReplicaSet")) {
+            return None;
+        }
+        // The ReplicaSet may be listed after the Deployment that names its revision.
+        let newest = self.replica_sets.get(&owner)?.iter().next_back().filter(|newest| {
+            current.is_none_or(|current| current.parse().is_ok_and(|current: u64| newest.number == current))
+        })?;
+        let newest = feeds.object(newest.object)?;
+        let pods = self.unready_pods.get(&Owner::of(newest, &newest.facts.uid))?;
+        pods.values().filter_map(BTreeSet::first).min()
+    }
+}
+
+impl Owner {
+    /// `near` is in the namespace of the owner.
+    fn of(near: &StoredObject, uid: &str) -> Self {
+        Self { namespace: Arc::clone(&near.name.namespace), uid: uid.into() }
+    }
+}
+
+/// Whether a failed Pod makes its workload `Failed`, with the reason of the Pod. A user's rule for the workload
+/// comes first. A deadline only says for how long.
+fn may_fail(verdict: &Verdict) -> bool {
+    let is_deadline = verdict.state == State::Failed && verdict.reason == PROGRESS_DEADLINE_EXCEEDED;
+    verdict.rule.source != Source::User && (verdict.state == State::InProgress || is_deadline)
+}
+
+/// The label with which the Pods of a kind name their revision.
+fn revision_label(owner: &GroupKind) -> Option<&'static str> {
+    match (&*owner.group, &*owner.kind) {
+        ("apps", "StatefulSet") => Some(REVISION_HASH),
+        ("apps", "DaemonSet") => Some(TEMPLATE_GENERATION),
+        _ => None,
     }
 }
 
@@ -274,7 +321,8 @@ impl Kind {
     }
 }
 
-/// `None` for a Pod that is ready, or counts for nothing.
+/// `None` for a Pod that is ready, or counts for nothing: one that has not failed, and of which it is not known since
+/// when it is not ready.
 fn unready(object: ObjectId, name: &Arc<str>, facts: &Facts) -> Option<UnreadyPod> {
     let (pod, verdict) = (facts.pod()?, &facts.verdict);
     let class = match verdict.state {
@@ -282,7 +330,10 @@ fn unready(object: ObjectId, name: &Arc<str>, facts: &Facts) -> Option<UnreadyPo
         State::Failed if pod.finished => PodClass::Finished,
         State::Failed if is_permanent(&verdict.reason) => PodClass::Permanent,
         State::Failed => PodClass::Failed,
-        State::InProgress | State::Unknown => PodClass::NotReady,
+        State::InProgress | State::Unknown => {
+            verdict.since?;
+            PodClass::NotReady
+        }
     };
     Some(UnreadyPod { class, since: verdict.since, name: Arc::clone(name), object })
 }

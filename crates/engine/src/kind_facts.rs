@@ -7,7 +7,8 @@ use crate::{
     id::GroupKind,
 };
 
-/// On ReplicaSets, by the controller of Deployments: its number, which a rollback renews.
+/// On Deployments and ReplicaSets, by the controller of Deployments: the number of the revision, which a rollback
+/// renews.
 const DEPLOYMENT_REVISION: &str = "deployment.kubernetes.io/revision";
 
 /// On DaemonSets, by the API server; their Pods have it as the label `pod-template-generation`.
@@ -29,7 +30,7 @@ impl KnownKind {
             ("", "Pod") => Some(Self::Pod),
             ("", "Service") => Some(Self::Service),
             ("apps", "DaemonSet") => Some(Self::Annotated(TEMPLATE_GENERATION)),
-            ("apps", "ReplicaSet") => Some(Self::Annotated(DEPLOYMENT_REVISION)),
+            ("apps", "Deployment" | "ReplicaSet") => Some(Self::Annotated(DEPLOYMENT_REVISION)),
             ("apps", "StatefulSet") => Some(Self::StatefulSet),
             ("discovery.k8s.io", "EndpointSlice") => Some(Self::EndpointSlice),
             _ => None,

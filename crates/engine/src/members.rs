@@ -86,10 +86,17 @@ impl SeenState {
     }
 
     /// The state after this one. `reported`: since when, by the object itself. It does not count if the member
-    /// was in another state then.
-    pub(crate) fn next(&self, state: State, reported: Option<Timestamp>, now: Timestamp) -> Self {
+    /// was in another state then, other than `InProgress` if it is `Failed` because of a Pod.
+    pub(crate) fn next(
+        &self,
+        state: State,
+        reported: Option<Timestamp>,
+        has_failed_pod: bool,
+        now: Timestamp,
+    ) -> Self {
         let is_same = state == self.state;
-        let not_before = if is_same { self.not_before } else { Some(self.begin()) };
+        let continues = is_same || (has_failed_pod && self.state == State::InProgress);
+        let not_before = if continues { self.not_before } else { Some(self.begin()) };
         let reported = reported.filter(|since| not_before.is_none_or(|not_before| *since >= not_before));
         let since = if is_same { self.since } else { stored_condition::whole_seconds(now) };
         Self {

@@ -10,8 +10,16 @@ use crate::{
         replicas, words,
     },
     reasons,
-    verdict::Source,
+    verdict::{Rule, Source},
 };
+
+/// Applied by the engine to a Service of a group: it needs more than the object.
+pub const SERVICE_ENDPOINTS: Rule =
+    Rule { source: Source::Builtin, id: std::borrow::Cow::Borrowed("Service endpoints") };
+
+const SERVICE_ENDPOINTS_TEXT: &str = "In a group, a Service that is `Ready` and has a selector: `InProgress` if none of its \
+                                      EndpointSlices has a ready endpoint, unless all workloads of the group are scaled \
+                                      to zero.";
 
 /// A rule with its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,17 +34,19 @@ pub struct RuleText {
 
 /// All built-in rules by group and kind, then the generic rules in order of evaluation.
 pub fn rules() -> Vec<RuleText> {
-    let builtin = builtin::all().map(|rule| RuleText {
-        source: Source::Builtin,
-        id: rule.id,
-        description: rule.description(),
-    });
+    let builtin =
+        builtin_texts().map(|(id, description)| RuleText { source: Source::Builtin, id, description });
     let generic = GENERIC.iter().map(|(id, text)| RuleText {
         source: Source::Generic,
         id,
         description: (*text).to_owned(),
     });
     builtin.chain(generic).collect()
+}
+
+fn builtin_texts() -> impl Iterator<Item = (&'static str, String)> {
+    let of_kinds = builtin::all().map(|rule| (rule.id, rule.description()));
+    of_kinds.chain([("Service endpoints", SERVICE_ENDPOINTS_TEXT.to_owned())])
 }
 
 /// Generic rules in order of evaluation.
@@ -338,7 +348,7 @@ pub fn page() -> String {
     table(
         &mut page,
         ["kind", "state"],
-        builtin::all().map(|rule| [format!("`{}`", rule.id), rule.description()]),
+        builtin_texts().map(|(id, description)| [format!("`{id}`"), description]),
     );
 
     section(&mut page, "Reasons", REASONS);

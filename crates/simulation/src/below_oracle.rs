@@ -3,7 +3,7 @@
 use std::{rc::Rc, sync::Arc};
 
 use bellwether_engine::{FAILED_AFTER, GroupKind};
-use bellwether_health::{Verdict, user::CompiledRule};
+use bellwether_health::{Source, Verdict, user::CompiledRule};
 use bellwether_model::State;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -53,16 +53,21 @@ pub(crate) fn is_scaled_to_zero(kind: &GroupKind, verdict: &Verdict) -> Option<b
 impl Oracle<'_> {
     pub(crate) fn below(&self, object: &Object, verdict: &Verdict, rules: &[Arc<CompiledRule>]) -> Below {
         let uid = object.uid();
+        if &*object.kind.kind != "Service" && !object.is_latest_observed(verdict) {
+            return Below::Nothing;
+        }
         let (owner, label) = match &*object.kind.kind {
             "Service" => return self.below_service(object, verdict),
             "Deployment" => {
                 let sets = self.children("ReplicaSet.apps", object, uid);
-                let revision = |set: &&Rc<Object>| {
-                    let text = set.metadata()["annotations"]["deployment.kubernetes.io/revision"].as_str();
-                    text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
+                let revision = |object: &Object| {
+                    let text = object.metadata()["annotations"]["deployment.kubernetes.io/revision"].as_str();
+                    Some(text?.parse::<u64>().unwrap_or(0))
                 };
-                let newest = sets.iter().max_by_key(|set| (revision(set), set.name.name.clone()));
-                let Some(newest) = newest else { return Below::Nothing };
+                let number = |set: &Object| revision(set).unwrap_or(0);
+                let newest = sets.iter().max_by_key(|set| (number(set), set.name.name.clone()));
+                let is_current = |set: &&Rc<Object>| revision(object).is_none_or(|it| it == number(set));
+                let Some(newest) = newest.filter(is_current) else { return Below::Nothing };
                 (newest.uid().to_owned(), None)
             }
             "StatefulSet" => (uid.to_owned(), object.value["status"]["updateRevision"].as_str()),
@@ -96,9 +101,13 @@ impl Oracle<'_> {
         let failed = || running().filter(|(verdict, _)| verdict.state == State::Failed);
         let permanent = failed()
             .find(|(verdict, _)| matches!(&*verdict.reason, "ErrImageNeverPull" | "InvalidImageName"));
-        let is_in_progress = workload.state == State::InProgress;
+        let may_fail = match workload.state {
+            _ if workload.rule.source == Source::User => false,
+            State::Failed => &*workload.reason == "ProgressDeadlineExceeded",
+            state => state == State::InProgress,
+        };
         if let Some((verdict, pod)) = permanent.or_else(|| failed().next()) {
-            let fails = is_in_progress && (permanent.is_some() || has_lasted(verdict.since));
+            let fails = may_fail && (permanent.is_some() || has_lasted(verdict.since));
             let pod = Rc::clone(pod);
             return if fails { Below::FailedPod(pod, verdict.clone()) } else { Below::Cause(pod) };
         }
@@ -118,7 +127,8 @@ impl Oracle<'_> {
     fn below_service(&self, service: &Object, verdict: &Verdict) -> Below {
         let selects = service.value["spec"]["selector"].as_object().is_some_and(|it| !it.is_empty());
         let slices = self.readable("EndpointSlice.discovery.k8s.io").filter(|known| known.listed);
-        let Some(slices) = slices.filter(|_| selects && verdict.state == State::Ready) else {
+        let is_asked = selects && verdict.state == State::Ready && verdict.rule.source != Source::User;
+        let Some(slices) = slices.filter(|_| is_asked) else {
             return Below::Nothing;
         };
         let is_ready = |slice: &&Rc<Object>| {

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt, rc::Rc};
 
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
-use bellwether_engine::GroupKind;
+use bellwether_engine::{GroupKind, NamespacedName};
 use jiff::{SignedDuration, Timestamp};
 use rand::{
     Rng,
@@ -235,6 +235,7 @@ fn run(store: &mut Store, (kind, name): &ObjectRef, revision: &str, state: &PodS
             store.remove(&set_kind, &set_key);
         }
         put(store, objects::owned_by(objects::replica_set(&set, revision), "Deployment", name, &uid));
+        set_newest_revision(store, (&group_kind, &key), revision);
         let Some(set_uid) = store.get(&set_kind, &set_key).map(|set| set.uid().to_owned()) else { return };
         objects::owned_by(pod, "ReplicaSet", &set, &set_uid)
     } else {
@@ -244,6 +245,18 @@ fn run(store: &mut Store, (kind, name): &ObjectRef, revision: &str, state: &PodS
     let (pod_kind, pod_key) = identity(&pod);
     store.remove(&pod_kind, &pod_key);
     put(store, pod);
+}
+
+/// Sets the revision of a Deployment, as its controller does, unless it is newer.
+fn set_newest_revision(store: &mut Store, (kind, name): (&GroupKind, &NamespacedName), revision: &str) {
+    let Some(deployment) = store.get(kind, name) else { return };
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
+    let before = number(deployment.metadata()["annotations"]["deployment.kubernetes.io/revision"].as_str());
+    if before < number(Some(revision)) {
+        let annotations =
+            json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": revision}}});
+        put(store, with(deployment.value.clone(), &annotations));
+    }
 }
 
 fn workload(rng: &mut impl Rng) -> ObjectRef {

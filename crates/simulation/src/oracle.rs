@@ -203,8 +203,9 @@ impl Oracle<'_> {
         let are_scaled_to_zero = workloads.peek().is_some() && workloads.all(|is_zero| is_zero);
         for part in all.parts.iter_mut().filter(|part| part.lacks_endpoints && !are_scaled_to_zero) {
             (part.state, part.progress) = (State::InProgress, 0);
-            if let Some((reason, message, _)) = &mut part.says {
-                (*reason, *message) = ("NoReadyEndpoints".to_owned(), "no ready endpoints".to_owned());
+            if let Some(says) = &mut part.says {
+                let words = ["NoReadyEndpoints", "no ready endpoints", "builtin/Service endpoints"];
+                *says = words.map(str::to_owned).into();
             }
         }
         all.parts.sort_by_key(|part| {

@@ -8,7 +8,10 @@ use std::{
 };
 
 use bellwether_api::State;
-use bellwether_health::reasons::{NO_MATCHING_NODES, SCALED_TO_ZERO};
+use bellwether_health::{
+    Source,
+    reasons::{NO_MATCHING_NODES, SCALED_TO_ZERO},
+};
 use bellwether_model::text::one_line;
 use jiff::{SignedDuration, Timestamp};
 
@@ -75,7 +78,9 @@ impl LookBelow {
         let (feeds, queue, now) = cx;
         let failed_after = self.failed_after.filter(|_| feed.unreadable.is_none())?;
         if let KindFacts::Service { selects_pods: true } = stored.facts.kind_facts {
-            let is_without = stored.facts.verdict.state == State::Ready
+            let verdict = &stored.facts.verdict;
+            let is_without = verdict.state == State::Ready
+                && verdict.rule.source != Source::User
                 && !app.members.are_scaled_to_zero()
                 && self.below.has_ready_endpoint(&stored.name, feeds) == Some(false);
             return is_without.then_some(MemberEvidence::NoReadyEndpoints);

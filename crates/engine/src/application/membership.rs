@@ -104,7 +104,13 @@ pub(super) fn upsert_member(
     let (since, seen) = times(
         app,
         (member_id, &feed.kind, &stored.name),
-        Observed { state, is_readable, reported, is_new },
+        Observed {
+            state,
+            is_readable,
+            reported,
+            has_failed_pod: matches!(evidence, Some(MemberEvidence::FailedPod(_))),
+            is_new,
+        },
         now,
     );
     let entry = MemberEntry {
@@ -154,7 +160,7 @@ pub(super) fn check_presence(app: &mut ApplicationState, index: usize, cx: &Grou
     match state {
         Some(state) => {
             let is_readable = state == State::Missing;
-            let now_in = Observed { state, is_readable, reported: None, is_new };
+            let now_in = Observed { state, is_readable, reported: None, has_failed_pod: false, is_new };
             let (since, seen) = times(app, (member_id, &kind, &name), now_in, cx.now);
             app.members.put(member_id, MemberEntry { seen, ..MemberEntry::new(kind, name, state, since) });
         }
@@ -175,14 +181,16 @@ struct Observed {
     is_readable: bool,
     /// Since when, by the object itself.
     reported: Option<Timestamp>,
+    /// It is `Failed` because of a Pod, which failed while the member was still `InProgress`.
+    has_failed_pod: bool,
     /// It appeared just now.
     is_new: bool,
 }
 
 /// Since when a member is in its state, and the state in which it was last seen.
 ///
-/// The time is what the object reports, unless the member was seen in another state then: some objects keep
-/// the time of an earlier rollout. Without such a time, it is the time as counted or stored before, or from
+/// The time is what the object reports, or the Pod because of which it is `Failed`, unless the member was seen in
+/// another state then: some objects keep the time of an earlier rollout. Without such a time, it is the time as counted or stored before, or from
 /// now on if the state is new. Otherwise it is unknown: the member may have been so for long. While a member
 /// cannot be read, the state before is kept, so that its time returns with the right to read it.
 fn times(
@@ -191,7 +199,7 @@ fn times(
     observed: Observed,
     now: Timestamp,
 ) -> (Option<Timestamp>, Option<SeenState>) {
-    let Observed { state, is_readable, reported, is_new } = observed;
+    let Observed { state, is_readable, reported, has_failed_pod, is_new } = observed;
     let this_second = stored_condition::whole_seconds(now);
     let before = app.members.get(member_id);
     // While kinds are listed for the first time, a member is seen without what is below it.
@@ -199,7 +207,7 @@ fn times(
     let is_known = matches!(member_id, MemberId::Object(_)) && before.is_some();
     let is_new = is_new && !(app.is_counting && is_known);
     if let (Some(seen), true) = (&seen, is_readable) {
-        let next = seen.next(state, reported, now);
+        let next = seen.next(state, reported, has_failed_pod, now);
         return (next.since, Some(next));
     }
     if let (Some(before), false) = (before, is_readable) {
@@ -210,7 +218,12 @@ fn times(
     let stored = stored.filter(|(_, since)| stored_condition::is_possible(*since, now));
     let same = stored.filter(|(before, _)| *before == state).map(|(_, since)| since);
     // Another process may have seen another state after the reported time, or since when this one lasts.
-    let last_seen = stored.filter(|(before, _)| *before != State::Unknown).map(|(_, since)| since);
+    let is_other = |before: State| match before {
+        State::Unknown => false,
+        State::InProgress => !has_failed_pod,
+        _ => true,
+    };
+    let last_seen = stored.filter(|(before, _)| is_other(*before)).map(|(_, since)| since);
     let (reported, contradicted) = match reported.filter(|_| is_readable) {
         Some(reported) if last_seen.is_some_and(|last| reported < last) => (None, true),
         reported => (reported, false),

@@ -7,7 +7,7 @@ use bellwether_api::{
     ApplicationStatus, ConditionStatus, DependencyStatus, ObjectCause, ObjectStatus, OwnedKind, State,
 };
 use bellwether_conditions::{Statement, message};
-use bellwether_health::{Rule, Source};
+use bellwether_health::{Rule, SERVICE_ENDPOINTS, Source};
 use bellwether_model::text::with_reason;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -230,10 +230,11 @@ fn objects(app: &ApplicationState, feeds: &Feeds) -> Vec<ObjectStatus> {
         .collect()
 }
 
-/// The rule that decided: on the Pod, if the member is Failed because of one.
+/// The rule that decided: on the Pod, if the member is Failed because of one; on the endpoints of a Service.
 pub(super) fn rule<'f>(feeds: &'f Feeds, member_id: MemberId, entry: &MemberEntry) -> Option<&'f Rule> {
     let object = match (entry.evidence, member_id) {
         (Some(MemberEvidence::FailedPod(pod)), _) => pod,
+        (Some(MemberEvidence::NoReadyEndpoints), _) => return Some(&SERVICE_ENDPOINTS),
         (_, MemberId::Object(object)) => object,
         (_, MemberId::Placeholder(_)) => return None,
     };

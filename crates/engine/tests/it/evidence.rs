@@ -321,3 +321,110 @@ fn objects_that_are_kept_for_readers_change_with_time_alone() {
     world.pass(SignedDuration::from_secs(20));
     assert_eq!(state(&world), State::Failed);
 }
+
+fn status_of(world: &World) -> (Option<State>, Option<String>) {
+    let member = member(world);
+    (world.status("shop").state, member.since.map(|since| since.0.to_string()))
+}
+
+/// The workload of a Pod becomes unready a moment after it.
+#[test]
+fn a_workload_is_failed_since_its_pod_is_not_ready() {
+    let mut world = World::with([app_of_kinds("shop"), deployment("web", 3, 3)]);
+    revision(&mut world, "1");
+    let begin = world.now;
+    world.pass(SignedDuration::from_secs(2)).put(deployment("web", 2, 3));
+    run(&mut world, "1", failing_pod("web-1-a", BACK_OFF, &json!(begin.to_string())));
+    assert_eq!(world.status("shop").state, Some(State::InProgress));
+    world.pass(SignedDuration::from_secs(60));
+    let failed = (Some(State::Failed), Some(begin.to_string()));
+    assert_eq!(status_of(&world), failed);
+    world.restart();
+    world.settle();
+    assert_eq!(status_of(&world), failed);
+    // For a moment, the Pod does not count as failed, and then again.
+    let starting = with(pod("web-1-a", false), &json!({"status": {"conditions": []}}));
+    run(&mut world, "1", starting);
+    assert_eq!(world.status("shop").state, Some(State::InProgress));
+    run(&mut world, "1", failing_pod("web-1-a", BACK_OFF, &json!(begin.to_string())));
+    assert_eq!(status_of(&world), failed);
+}
+
+/// A fix was just applied: the Pods are still those of the revision before.
+#[test]
+fn pods_do_not_count_until_the_latest_generation_is_observed() {
+    let mut world = world();
+    revision(&mut world, "1");
+    let failing = pulling(&world, "web-1-a");
+    run(&mut world, "1", failing);
+    world.pass(SignedDuration::from_secs(90));
+    assert_eq!(world.status("shop").state, Some(State::Failed));
+    world.edit("Deployment.apps", "web", |it| it["spec"]["paused"] = json!(false));
+    assert_eq!(
+        line(&world),
+        "InProgress LatestGenerationNotObserved, InProgress LatestGenerationNotObserved: no cause"
+    );
+}
+
+/// Deployments and their ReplicaSets are watched apart.
+#[test]
+fn the_revision_of_a_deployment_says_which_replica_set_is_current() {
+    let number =
+        |number: &str| json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": number}}});
+    let mut world = World::with([app_of_kinds("shop"), with(deployment("web", 2, 3), &number("2"))]);
+    revision(&mut world, "1");
+    let failing = pulling(&world, "web-1-a");
+    run(&mut world, "1", failing);
+    world.pass(SignedDuration::from_secs(90));
+    assert_eq!(world.status("shop").state, Some(State::InProgress), "revision 2 is not listed yet");
+    revision(&mut world, "2");
+    let failing = pulling(&world, "web-2-a");
+    run(&mut world, "2", failing);
+    world.pass(SignedDuration::from_secs(90));
+    assert_eq!(
+        line(&world),
+        "Failed ImagePullBackOff, Failed ImagePullBackOff: Pod/web-2-a ImagePullBackOff"
+    );
+}
+
+/// The deadline only says for how long.
+#[test]
+fn a_deadline_does_not_hide_why_a_pod_fails() {
+    let exceeded = json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"});
+    let exceeded = json!({"status": {"conditions": [exceeded]}});
+    let mut world = World::with([app_of_kinds("shop"), with(deployment("web", 2, 3), &exceeded)]);
+    assert_eq!(line(&world), "Failed ProgressDeadlineExceeded, Failed ProgressDeadlineExceeded: no cause");
+    revision(&mut world, "1");
+    let failing = pulling(&world, "web-1-a");
+    run(&mut world, "1", failing);
+    world.pass(SignedDuration::from_secs(90));
+    assert_eq!(
+        line(&world),
+        "Failed ImagePullBackOff, Failed ImagePullBackOff: Pod/web-1-a ImagePullBackOff"
+    );
+}
+
+/// Who writes a rule for workloads or Services decides about them.
+#[test]
+fn what_is_below_does_not_overrule_the_rule_of_a_user() {
+    let rule = |kind: &str, group: &str, state: &str| {
+        let name = kind.to_lowercase();
+        let spec = json!({"for": {"group": group, "kind": kind}, "cel": [{"when": "true", "state": state}]});
+        json!({
+            "apiVersion": "bellwether.dev/v1alpha1", "kind": "HealthRule", "metadata": {"name": name}, "spec": spec,
+        })
+    };
+    let mut world = world();
+    revision(&mut world, "1");
+    let failing = pulling(&world, "web-1-a");
+    run(&mut world, "1", failing);
+    world.pass(SignedDuration::from_secs(90));
+    assert_eq!(world.status("shop").state, Some(State::Failed));
+    world.put(rule("Deployment", "apps", "InProgress")).settle();
+    assert_eq!(world.status("shop").state, Some(State::InProgress));
+    let mut world = World::with([app("shop", &services_and_deployments()), selecting_service("web")]);
+    assert_eq!(member(&world).rule.as_deref(), Some("builtin/Service endpoints"));
+    assert_eq!(world.status("shop").state, Some(State::InProgress));
+    world.put(rule("Service", "", "Ready")).settle();
+    assert_eq!(world.status("shop").state, Some(State::Ready));
+}
