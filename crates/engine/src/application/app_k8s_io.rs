@@ -21,7 +21,8 @@ use crate::{
 
 use super::{
     application_state::{AppK8sIoExtras, ApplicationState},
-    status::{MESSAGE_BUDGET, link, remedy, unresolved},
+    objects::link,
+    status::{MESSAGE_BUDGET, remedy, unresolved},
 };
 
 /// In `status.components`.

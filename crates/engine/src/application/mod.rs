@@ -2,8 +2,8 @@
 //!
 //! `index.rs` finds the Applications that an object may belong to, and `membership.rs` counts it.
 //! `ownership.rs`, `dependencies.rs` and `health_check_pod.rs` each implement one part of the spec.
-//! `status.rs` renders the status. Applications of `app.k8s.io` are converted on input (`manifest.rs`) and
-//! have their own status (`app_k8s_io.rs`).
+//! `readiness.rs` decides the state; `status.rs` and `objects.rs` render the status. Applications of
+//! `app.k8s.io` are converted on input (`manifest.rs`) and have their own status (`app_k8s_io.rs`).
 
 mod app_k8s_io;
 mod application_state;
@@ -15,8 +15,10 @@ mod index;
 mod kinds;
 mod manifest;
 mod membership;
+mod objects;
 mod owned_kinds;
 mod ownership;
+mod readiness;
 mod status;
 mod view;
 
@@ -380,7 +382,7 @@ impl Grouping for Applications {
             (app.is_counting, app.stored_since) = (false, HashMap::new());
             let Some(app) = self.apps.get(id) else { continue };
             // The status of app.k8s.io has no state.
-            let state = (app.dialect() == Dialect::Bellwether).then(|| status::state(app, cx.feeds));
+            let state = (app.dialect() == Dialect::Bellwether).then(|| readiness::state(app, cx.feeds));
             let dependencies = self.dependency_statuses(app);
             let conditions = match &app.app_k8s_io {
                 Some(app_k8s_io) => app_k8s_io::conditions(app, app_k8s_io, cx.feeds),
