@@ -266,7 +266,7 @@ impl ApplicationState {
     }
 
     /// Whether the group can be evaluated: all its kinds are listed, and no relist is in progress. A relist of
-    /// a kind below does not matter: evidence of some members is as good as of all.
+    /// a kind below does not matter: how a member counts depends only on the objects below itself.
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
         let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
         self.kind_uses.values().all(|kind_use| feeds.get(kind_use.feed).is_some_and(is_known))

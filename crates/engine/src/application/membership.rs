@@ -7,12 +7,13 @@ use bellwether_health::{Verdict, reasons::RULES_UNREADABLE};
 use jiff::Timestamp;
 
 use crate::{
+    below::Below,
     effect_queue::EffectQueue,
     event::Unreadable,
     feeds::{Feed, Feeds, ObjectId, StoredObject},
     grouping_context::GroupingContext,
     id::{FeedId, GroupKind, NamespacedName},
-    members::{MemberEntry, MemberEvidence, MemberId, SeenState},
+    members::{MemberEntry, MemberId, SeenState},
     registry::GroupId,
     stored_condition,
 };
@@ -20,7 +21,7 @@ use crate::{
 use super::{
     Applications,
     application_state::{ApplicationState, NamedComponent, Presence},
-    evidence::{LookBelow, is_scaled_to_zero},
+    below::{BelowMembers, is_scaled_to_zero},
 };
 
 impl Applications {
@@ -65,8 +66,8 @@ impl Applications {
             if app.members.get(MemberId::Object(object)).is_some()
                 && let Some(stored) = cx.feeds.object(object)
             {
-                let below = (&*cx.feeds, &mut *cx.queue, cx.now);
-                upsert_member(app, object, stored, known, false, &self.look_below, below);
+                let context = (&*cx.feeds, &mut *cx.queue, cx.now);
+                upsert_member(app, object, stored, known, false, &self.below, context);
             }
         }
         for index in 0..app.components.len() {
@@ -84,20 +85,20 @@ pub(super) fn upsert_member(
     stored: &StoredObject,
     feed: &Feed,
     is_new: bool,
-    look_below: &LookBelow,
+    below_members: &BelowMembers,
     cx: (&Feeds, &mut EffectQueue, Timestamp),
 ) {
     let (feeds, _, now) = cx;
     let verdict = &stored.facts.verdict;
     let is_readable = feed.unreadable.is_none() && !are_rules_unreadable(verdict);
-    let evidence = look_below.evidence(app, object, stored, feed, cx).filter(|_| is_readable);
-    let (state, reported) = match evidence {
+    let below = below_members.of_member(app, object, stored, feed, cx).filter(|_| is_readable);
+    let (state, reported) = match below {
         _ if !is_readable => (State::Unknown, verdict.since),
-        Some(MemberEvidence::FailedPod(pod)) => {
+        Some(Below::FailedPod(pod)) => {
             (State::Failed, feeds.object(pod).and_then(|pod| pod.facts.verdict.since))
         }
-        Some(MemberEvidence::NoReadyEndpoints) => (State::InProgress, None),
-        Some(MemberEvidence::Cause(_)) | None => (verdict.state, verdict.since),
+        Some(Below::NoReadyEndpoints) => (State::InProgress, None),
+        Some(Below::Cause(_)) | None => (verdict.state, verdict.since),
     };
     let member_id = MemberId::Object(object);
     let is_new = is_new && feed.unreadable.is_none();
@@ -108,10 +109,10 @@ pub(super) fn upsert_member(
         now,
     );
     let entry = MemberEntry {
-        progress: if evidence == Some(MemberEvidence::NoReadyEndpoints) { 0 } else { verdict.progress },
+        progress: if below == Some(Below::NoReadyEndpoints) { 0 } else { verdict.progress },
         settled: stored.facts.settled || feed.unreadable.is_some(),
         seen,
-        evidence,
+        below,
         scaled_to_zero: is_scaled_to_zero(&feed.kind, &stored.facts),
         blocks: state == State::Suspended && verdict.blocks,
         ..MemberEntry::new(feed.kind.clone(), stored.name.clone(), state, since)

@@ -7,15 +7,16 @@ use bellwether_health::{Rule, Source};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
+    below::Below,
     event::Unreadable,
     feeds::{Feed, Feeds, ObjectId},
-    members::{MemberEntry, MemberEvidence, MemberId},
+    members::{MemberEntry, MemberId},
     reasons::{application as reasons, unreadable},
 };
 
 use super::{
     application_state::{ApplicationState, NotMember, Presence, Unresolved},
-    evidence::why_below,
+    below::why_below,
 };
 
 /// Entries of `status.objects`.
@@ -72,9 +73,9 @@ pub(super) fn why<'a>(
                 return (reasons::DELETED.into(), "deleted".into());
             };
             let verdict = &stored.facts.verdict;
-            let evidence = app.members.get(member_id).and_then(|entry| entry.evidence);
-            if let Some(from_below) = evidence.and_then(|evidence| why_below(evidence, feeds)) {
-                return from_below;
+            let below = app.members.get(member_id).and_then(|entry| entry.below);
+            if let Some(why) = below.and_then(|below| why_below(below, feeds)) {
+                return why;
             }
             match feeds.get(stored.feed).and_then(|feed| feed.unreadable.as_ref()) {
                 Some(unreadable) => (
@@ -135,8 +136,8 @@ pub(super) fn unknown_presence<'a>(
 
 /// The rule that decided: on the Pod, if the member is Failed because of one.
 pub(super) fn rule<'f>(feeds: &'f Feeds, member_id: MemberId, entry: &MemberEntry) -> Option<&'f Rule> {
-    let object = match (entry.evidence, member_id) {
-        (Some(MemberEvidence::FailedPod(pod)), _) => pod,
+    let object = match (entry.below, member_id) {
+        (Some(Below::FailedPod(pod)), _) => pod,
         (_, MemberId::Object(object)) => object,
         (_, MemberId::Placeholder(_)) => return None,
     };

@@ -7,10 +7,11 @@ use bellwether_conditions::message;
 use bellwether_model::text::with_reason;
 
 use crate::{
+    below::Below,
     feeds::Feeds,
     id::{Cluster, GroupKind},
     lazy_statement::LazyStatement,
-    members::{MemberEntry, MemberEvidence, MemberId},
+    members::{MemberEntry, MemberId},
     reasons::application as reasons,
     selector,
 };
@@ -105,7 +106,7 @@ pub(super) fn deciding_reason(app: &ApplicationState, feeds: &Feeds, readiness: 
     let mut members = app.members.in_state(readiness.state()).peekable();
     let first = members.peek().copied();
     // A Service without endpoints is a symptom: its workload has the cause.
-    let is_cause = |entry: &MemberEntry| entry.evidence != Some(MemberEvidence::NoReadyEndpoints);
+    let is_cause = |entry: &MemberEntry| entry.below != Some(Below::NoReadyEndpoints);
     let member = members.find(|(_, entry)| is_cause(entry)).or(first);
     let member =
         member.or_else(|| suspended().filter(|_| readiness == Readiness::Blocked(State::InProgress)));
