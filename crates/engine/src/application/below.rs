@@ -19,17 +19,15 @@ use crate::{
     feeds::{Feed, Feeds, ObjectId, StoredObject},
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind},
-    members::MemberId,
     planted::Bug,
     reasons::application::NO_READY_ENDPOINTS,
     registry::GroupId,
     requested_fields::RequestedFields,
     selector_index::remove_from_set,
+    stored_condition::MESSAGE_BUDGET,
 };
 
-use super::{
-    Applications, application_state::ApplicationState, membership::upsert_member, status::MESSAGE_BUDGET,
-};
+use super::{Applications, application_state::ApplicationState};
 
 /// How long a Pod must have failed until its workload counts as Failed.
 pub const FAILED_AFTER: SignedDuration = SignedDuration::from_secs(60);
@@ -91,6 +89,11 @@ impl BelowMembers {
         below
     }
 
+    /// The Applications that follow a kind because it is below one of theirs.
+    pub(super) fn users(&self, feed: FeedId) -> BTreeSet<GroupId> {
+        self.users.get(&feed).cloned().unwrap_or_default()
+    }
+
     /// The number of entries, for metrics.
     pub(super) fn len(&self) -> usize {
         self.users.len() + self.index.len()
@@ -140,55 +143,6 @@ impl Applications {
             remove_from_set(&mut self.below.users, &feed, id);
             cx.feeds.release(feed);
         }
-    }
-
-    /// Something below these members changed: `by`, or the time.
-    pub(super) fn update_above(
-        &mut self,
-        members: impl IntoIterator<Item = ObjectId>,
-        by: Option<ObjectId>,
-        cx: &mut GroupingContext<'_>,
-    ) {
-        for member in members {
-            let Some(stored) = cx.feeds.object(member) else { continue };
-            let Some(feed) = cx.feeds.get(stored.feed) else { continue };
-            for id in self.memberships.get(&member).into_iter().flatten() {
-                let Some(app) = self.apps.get_mut(*id) else { continue };
-                let before = app.members.get(MemberId::Object(member)).cloned();
-                upsert_member(app, member, stored, feed, true, &self.below, (cx.feeds, cx.queue, cx.now));
-                let entry = app.members.get(MemberId::Object(member));
-                // The status quotes the Pod.
-                let quotes = entry.is_some_and(|entry| by.is_some() && entry.cause() == by);
-                if quotes || entry != before.as_ref() {
-                    self.apps.mark_dirty(*id);
-                }
-            }
-        }
-    }
-
-    /// A kind below became readable or unreadable.
-    pub(super) fn feed_below_changed(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
-        for id in self.below.users.get(&feed).cloned().unwrap_or_default() {
-            self.apps.mark_dirty(id);
-            let Some(app) = self.apps.get(id) else { continue };
-            let members = app.members.objects();
-            self.update_above(members, None, cx);
-        }
-    }
-
-    /// If all workloads are scaled to zero, Services need no endpoints.
-    pub(super) fn update_services(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
-        let Some(app) = self.apps.get_mut(id) else { return };
-        let scaled_to_zero = app.members.are_scaled_to_zero();
-        if mem::replace(&mut app.is_scaled_to_zero, scaled_to_zero) == scaled_to_zero {
-            return;
-        }
-        let is_service = |object: &ObjectId| {
-            let facts = cx.feeds.object(*object).map(|stored| &stored.facts.kind_facts);
-            matches!(facts, Some(KindFacts::Service { .. }))
-        };
-        let services: Vec<_> = app.members.objects().into_iter().filter(is_service).collect();
-        self.update_above(services, None, cx);
     }
 }
 

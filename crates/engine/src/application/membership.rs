@@ -1,6 +1,6 @@
 //! Membership of objects in Applications, and what is counted of each member.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, mem, sync::Arc};
 
 use bellwether_api::{ApplicationStatus, ObjectStatus, State};
 use bellwether_health::{Verdict, reasons::RULES_UNREADABLE};
@@ -10,6 +10,7 @@ use crate::{
     below::Below,
     effect_queue::EffectQueue,
     event::Unreadable,
+    facts::KindFacts,
     feeds::{Feed, Feeds, ObjectId, StoredObject},
     grouping_context::GroupingContext,
     id::{FeedId, GroupKind, NamespacedName},
@@ -75,6 +76,55 @@ impl Applications {
                 check_presence(app, index, cx);
             }
         }
+    }
+
+    /// Something below these members changed: `by`, or the time.
+    pub(super) fn update_above(
+        &mut self,
+        members: impl IntoIterator<Item = ObjectId>,
+        by: Option<ObjectId>,
+        cx: &mut GroupingContext<'_>,
+    ) {
+        for member in members {
+            let Some(stored) = cx.feeds.object(member) else { continue };
+            let Some(feed) = cx.feeds.get(stored.feed) else { continue };
+            for id in self.memberships.get(&member).into_iter().flatten() {
+                let Some(app) = self.apps.get_mut(*id) else { continue };
+                let before = app.members.get(MemberId::Object(member)).cloned();
+                upsert_member(app, member, stored, feed, true, &self.below, (cx.feeds, cx.queue, cx.now));
+                let entry = app.members.get(MemberId::Object(member));
+                // The status quotes the Pod.
+                let quotes = entry.is_some_and(|entry| by.is_some() && entry.cause() == by);
+                if quotes || entry != before.as_ref() {
+                    self.apps.mark_dirty(*id);
+                }
+            }
+        }
+    }
+
+    /// A kind below became readable or unreadable.
+    pub(super) fn feed_below_changed(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
+        for id in self.below.users(feed) {
+            self.apps.mark_dirty(id);
+            let Some(app) = self.apps.get(id) else { continue };
+            let members = app.members.objects();
+            self.update_above(members, None, cx);
+        }
+    }
+
+    /// If all workloads are scaled to zero, Services need no endpoints.
+    pub(super) fn update_services(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
+        let Some(app) = self.apps.get_mut(id) else { return };
+        let scaled_to_zero = app.members.are_scaled_to_zero();
+        if mem::replace(&mut app.is_scaled_to_zero, scaled_to_zero) == scaled_to_zero {
+            return;
+        }
+        let is_service = |object: &ObjectId| {
+            let facts = cx.feeds.object(*object).map(|stored| &stored.facts.kind_facts);
+            matches!(facts, Some(KindFacts::Service { .. }))
+        };
+        let services: Vec<_> = app.members.objects().into_iter().filter(is_service).collect();
+        self.update_above(services, None, cx);
     }
 }
 

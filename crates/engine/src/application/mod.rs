@@ -20,6 +20,7 @@ mod owned_kinds;
 mod ownership;
 mod readiness;
 mod status;
+mod unresolved;
 mod view;
 
 use std::{

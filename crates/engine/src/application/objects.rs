@@ -15,8 +15,9 @@ use crate::{
 };
 
 use super::{
-    application_state::{ApplicationState, NotMember, Presence, Unresolved},
+    application_state::{ApplicationState, NotMember, Presence},
     below::why_below,
+    unresolved::Unresolved,
 };
 
 /// Entries of `status.objects`.

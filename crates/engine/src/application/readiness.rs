@@ -9,18 +9,20 @@ use bellwether_model::text::with_reason;
 use crate::{
     below::Below,
     feeds::Feeds,
-    id::{Cluster, GroupKind},
+    group_state,
+    id::GroupKind,
     lazy_statement::LazyStatement,
     members::{MemberEntry, MemberId},
     reasons::application as reasons,
     selector,
+    stored_condition::MESSAGE_BUDGET,
 };
 
 use super::{
-    application_state::{ApplicationState, Unresolved},
+    application_state::ApplicationState,
     health_check_state::Validity,
     objects::why,
-    status::{MESSAGE_BUDGET, reason_of, unresolved},
+    unresolved::{Unresolved, unresolved},
 };
 
 /// `status.state`.
@@ -114,7 +116,7 @@ pub(super) fn deciding_reason(app: &ApplicationState, feeds: &Feeds, readiness: 
     let of_kind = || {
         let unresolved = unresolved(app, feeds);
         let (_, why) = unresolved.first().filter(|_| readiness == Readiness::Unknown)?;
-        Some(reason_of(why).to_owned())
+        Some(why.reason().to_owned())
     };
     Some(of_member.or_else(of_kind).unwrap_or_else(|| readiness.reason().to_owned()))
 }
@@ -190,12 +192,9 @@ fn no_health_check_pod(app: &ApplicationState) -> Cow<'static, str> {
     }
 }
 
-/// What its own object reports: which finalizers it waits for.
 fn terminating<'a>(app: &'a ApplicationState, feeds: &'a Feeds) -> LazyStatement<'a> {
     LazyStatement::new(ConditionStatus::False, reasons::TERMINATING, || {
-        let object = feeds.find(&Cluster::hub(), &app.dialect().kind(), &app.name);
-        let stored = object.and_then(|object| feeds.object(object));
-        stored.map_or("being deleted", |stored| &stored.facts.verdict.message).to_owned()
+        group_state::deletion_message(feeds, &app.dialect().kind(), &app.name)
     })
 }
 

@@ -15,19 +15,17 @@ use crate::{
     lazy_statement::LazyStatement,
     publication::{ConditionSet, Recorded},
     reasons::application as reasons,
-    stored_condition::{self, ConditionShape, StoredCondition},
+    stored_condition::{self, ConditionShape, MESSAGE_BUDGET, StoredCondition},
 };
 
 use super::{
-    application_state::{ApplicationState, KindUse, Presence, Unresolved},
+    application_state::{ApplicationState, Presence},
     dependencies::Dependencies,
     health_check_state::Validity,
     objects::{objects, unknown_presence},
     readiness::{Readiness, deciding_reason, health_check_readiness, ready},
+    unresolved::{Unresolved, unresolved},
 };
-
-/// In bytes, for each condition.
-pub(super) const MESSAGE_BUDGET: usize = 1024;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
@@ -187,42 +185,13 @@ fn resolved<'a>(unresolved: Rc<[(GroupKind, Unresolved)]>) -> LazyStatement<'a> 
                 "All kinds resolved".to_owned()
             });
         }
-        Some((_, why)) => reason_of(why),
+        Some((_, why)) => why.reason(),
     };
     LazyStatement::new(ConditionStatus::False, reason, move || {
         let items =
-            unresolved.iter().map(|(kind, why)| (format!("{kind}:"), format!("{why}{}", remedy(kind, why))));
+            unresolved.iter().map(|(kind, why)| (format!("{kind}:"), format!("{why}{}", why.remedy(kind))));
         message(items, unresolved.len(), MESSAGE_BUDGET)
     })
-}
-
-pub(super) fn unresolved(app: &ApplicationState, feeds: &Feeds) -> Vec<(GroupKind, Unresolved)> {
-    let why = |(kind, kind_use): (&GroupKind, &KindUse)| {
-        Some((kind.clone(), app.unresolved(kind_use, feeds.get(kind_use.feed)?)?))
-    };
-    let rules = feeds.rules_unreadable().filter(|_| app.kind_uses.values().any(|it| it.allows_members));
-    let rules = rules.map(|why| (GroupKind::bellwether("HealthRule"), Unresolved::Rules(why.clone())));
-    app.kind_uses.iter().filter_map(why).chain(rules).collect()
-}
-
-pub(super) fn reason_of(why: &Unresolved) -> &'static str {
-    match why {
-        Unresolved::Unreadable(unreadable) => unreadable.reason(),
-        Unresolved::ClusterScoped => reasons::CLUSTER_SCOPED,
-        Unresolved::Version { .. } => reasons::VERSION_NOT_SERVED,
-        Unresolved::Rules(_) => reasons::RULES_UNREADABLE,
-    }
-}
-
-/// What to do about it; may be empty.
-pub(super) fn remedy(kind: &GroupKind, why: &Unresolved) -> String {
-    match why {
-        Unresolved::Unreadable(unreadable) => unreadable.remedy(kind),
-        Unresolved::Rules(unreadable) => {
-            format!("{}, or start Bellwether with --without-health-rules", unreadable.remedy(kind))
-        }
-        Unresolved::ClusterScoped | Unresolved::Version { .. } => String::new(),
-    }
 }
 
 /// `None` without a health check.

@@ -172,13 +172,7 @@ pub(super) fn sample(app: &ApplicationState, feeds: &Feeds) -> GroupSample {
         Some(state) => state,
         None => state(app, feeds, ready),
     };
-    GroupSample {
-        group: app.publication.group().clone(),
-        state,
-        progress: group_state::progress(app.members.progress(), state),
-        since: since(app, state, ready),
-        transitions: app.publication.transitions,
-    }
+    GroupSample::new(&app.publication, &app.members, state, since(app, state, ready))
 }
 
 /// As in `status.state`. `app.k8s.io` has its own rules for Ready, so its state follows them.
