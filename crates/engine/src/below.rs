@@ -1,4 +1,4 @@
-//! Evidence from below: what the Pods of a workload and the endpoints of a Service say about it.
+//! What the Pods of a workload and the endpoints of a Service say about it.
 //!
 //! A workload rarely reports that it fails; its Pods do. Only Pods that are not ready are indexed, by revision and
 //! the most telling first, so that a change costs the same however many Pods a workload has.
@@ -50,7 +50,7 @@ pub fn is_below(kind: &GroupKind) -> bool {
 }
 
 /// Whether objects of the kind run Pods for as long as they are not scaled to zero.
-pub(crate) fn serves(kind: &GroupKind) -> bool {
+pub(crate) fn runs_continuously(kind: &GroupKind) -> bool {
     matches!(
         (&*kind.group, &*kind.kind),
         ("apps", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet") | ("", "ReplicationController")
@@ -58,14 +58,24 @@ pub(crate) fn serves(kind: &GroupKind) -> bool {
 }
 
 /// What objects below a member say about it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Evidence {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Below {
     /// The Pod because of which it is not ready.
-    pub(crate) pod: Option<ObjectId>,
-    /// The Pod has failed for long enough, or cannot recover: the member is Failed with its reason.
-    pub(crate) fails: bool,
-    /// When time alone changes the evidence.
-    pub(crate) changes_at: Option<Timestamp>,
+    Cause(ObjectId),
+    /// It is Failed because this Pod is: for long enough, or without a way to recover.
+    FailedPod(ObjectId),
+    /// It is a Service without a ready endpoint.
+    NoReadyEndpoints,
+}
+
+impl Below {
+    /// The Pod because of which the member is not ready.
+    pub(crate) fn cause(self) -> Option<ObjectId> {
+        match self {
+            Self::Cause(pod) | Self::FailedPod(pod) => Some(pod),
+            Self::NoReadyEndpoints => None,
+        }
+    }
 }
 
 /// A Pod that is not ready. The most telling one sorts first.
@@ -107,7 +117,7 @@ struct Owner {
 type ByRevision = BTreeMap<Option<Box<str>>, BTreeSet<UnreadyPod>>;
 
 #[derive(Debug, Default)]
-pub(crate) struct Below {
+pub(crate) struct BelowIndex {
     unready_pods: HashMap<Owner, ByRevision>,
     /// The newest revision is the last.
     replica_sets: HashMap<Owner, BTreeSet<Revision>>,
@@ -115,7 +125,7 @@ pub(crate) struct Below {
     ready_slices: HashMap<NamespacedName, BTreeSet<ObjectId>>,
 }
 
-impl Below {
+impl BelowIndex {
     /// Updates the index. Returns the objects about which the object says something, before or now.
     pub(crate) fn update(
         &mut self,
@@ -193,42 +203,37 @@ impl Below {
         pods + replica_sets + slices
     }
 
-    /// What its Pods say about a workload that is not ready.
-    pub(crate) fn evidence(
+    /// What its Pods say about a workload that is not ready, and when time alone changes that.
+    pub(crate) fn of_workload(
         &self,
         kind: &GroupKind,
-        stored: &StoredObject,
+        workload: &StoredObject,
         feeds: &Feeds,
         now: Timestamp,
         failed_after: SignedDuration,
-    ) -> Evidence {
-        let (facts, verdict) = (&stored.facts, &stored.facts.verdict);
+    ) -> (Option<Below>, Option<Timestamp>) {
+        let (facts, verdict) = (&workload.facts, &workload.facts.verdict);
         // Until its controller has observed the latest generation, its Pods may all be of an old revision.
         if !facts.settled || !matches!(verdict.state, State::Failed | State::InProgress | State::Suspended) {
-            return Evidence::default();
+            return (None, None);
         }
-        let Some(pod) = self.worst_pod(kind, stored, feeds) else { return Evidence::default() };
+        let Some(pod) = self.worst_pod(kind, workload, feeds) else { return (None, None) };
         let due = pod.since.and_then(|since| since.checked_add(failed_after).ok());
         let has_lasted = due.is_none_or(|due| due <= now);
-        let mut evidence = Evidence::default();
+        let cause = Below::Cause(pod.object);
         match pod.class {
             PodClass::Permanent | PodClass::Failed => {
                 let has_failed = has_lasted || pod.class == PodClass::Permanent;
-                evidence.pod = Some(pod.object);
-                evidence.fails = has_failed && may_fail(verdict);
-                evidence.changes_at = due.filter(|_| !has_failed);
+                let below =
+                    if has_failed && may_fail(verdict) { Below::FailedPod(pod.object) } else { cause };
+                (Some(below), due.filter(|_| !has_failed))
             }
             // Pods come and go in every rollout: one is a cause if it has been so for long.
-            PodClass::NotReady if has_lasted => evidence.pod = Some(pod.object),
-            PodClass::NotReady => evidence.changes_at = due,
+            PodClass::NotReady if has_lasted => (Some(cause), None),
+            PodClass::NotReady => (None, due),
             // Its owner has replaced it, unless the owner has failed, too.
-            PodClass::Finished if verdict.state == State::Failed => evidence.pod = Some(pod.object),
-            PodClass::Finished => {}
+            PodClass::Finished => (Some(cause).filter(|_| verdict.state == State::Failed), None),
         }
-        if Bug::SetNoFailureTimer.is_planted() {
-            evidence.changes_at = None;
-        }
-        evidence
     }
 
     /// Whether the Service has an endpoint that is ready; `None` if its EndpointSlices cannot be read.

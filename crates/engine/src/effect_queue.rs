@@ -35,7 +35,7 @@ pub(crate) enum Timer {
     /// The verdict of an object changes with time.
     Verdict(ObjectId),
     /// Objects below a member say something else about it from now on.
-    Evidence(ObjectId),
+    Below(ObjectId),
     /// Retry an ownerReferences patch that got a 409 although no newer version has arrived on the watch.
     Retry(Slot),
     /// Evaluate a group: its next health-check Pod is due, it may release a kind, a held condition is due, or
@@ -108,10 +108,10 @@ impl EffectQueue {
         self.timers.insert((time, timer));
     }
 
-    /// Shifts the timers. Those of verdicts and evidence stay: they are points in time that the object itself gives.
+    /// Shifts the timers. Those of verdicts and of Pods stay: they are points in time that an object gives.
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         let shift = |(time, timer): (Timestamp, Timer)| match timer {
-            Timer::Verdict(_) | Timer::Evidence(_) => (time, timer),
+            Timer::Verdict(_) | Timer::Below(_) => (time, timer),
             Timer::Group(_) | Timer::Retry(_) | Timer::Silence(_) => {
                 (time.checked_add(by).unwrap_or(time), timer)
             }

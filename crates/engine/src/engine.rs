@@ -148,7 +148,7 @@ impl Engine {
         while let Some(timer) = self.queue.due(now) {
             match timer {
                 Timer::Verdict(object) => self.reassess(object, now),
-                Timer::Evidence(object) => self.evidence_changed(object, now),
+                Timer::Below(object) => self.below_changed(object, now),
                 Timer::Retry(slot) => {
                     self.with_grouping(slot.grouping(), now, |grouping, cx| grouping.retry(&slot, cx));
                 }
@@ -522,9 +522,9 @@ impl Engine {
         }
     }
 
-    fn evidence_changed(&mut self, object: ObjectId, now: Timestamp) {
+    fn below_changed(&mut self, object: ObjectId, now: Timestamp) {
         let Some(feed) = self.feeds.object(object).map(|stored| stored.feed) else { return };
-        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.evidence_changed(object, cx));
+        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.below_changed(object, cx));
     }
 
     fn reassess(&mut self, object: ObjectId, now: Timestamp) {

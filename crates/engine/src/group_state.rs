@@ -2,12 +2,23 @@
 
 use bellwether_model::State;
 
+use crate::{
+    feeds::Feeds,
+    id::{Cluster, GroupKind, NamespacedName},
+};
+
 /// The progress of a group, from the mean of its members: 100 if it is ready, otherwise at most 99.
 pub(crate) fn progress(mean: Option<u8>, state: State) -> Option<u8> {
     match state {
         State::Ready => Some(100),
         _ => mean.map(|mean| mean.min(99)),
     }
+}
+
+/// Of a group that is being deleted: what its object reports, such as the finalizers that it waits for.
+pub(crate) fn deletion_message(feeds: &Feeds, kind: &GroupKind, name: &NamespacedName) -> String {
+    let object = feeds.find(&Cluster::hub(), kind, name).and_then(|object| feeds.object(object));
+    object.map_or("being deleted", |object| &object.facts.verdict.message).to_owned()
 }
 
 #[cfg(test)]

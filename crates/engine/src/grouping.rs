@@ -62,7 +62,7 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     fn object_version_changed(&mut self, _object: ObjectId, _cx: &mut GroupingContext<'_>) {}
 
     /// With the time, objects below a member say something else about it.
-    fn evidence_changed(&mut self, _member: ObjectId, _cx: &mut GroupingContext<'_>) {}
+    fn below_changed(&mut self, _member: ObjectId, _cx: &mut GroupingContext<'_>) {}
 
     /// An object is about to be removed from the store.
     fn before_object_removed(&mut self, _object: ObjectId, _cx: &mut GroupingContext<'_>) {}

@@ -21,16 +21,13 @@ use crate::{
     reasons::health_rule as reasons,
     registry::{Published, Registry},
     stats::EngineStats,
-    stored_condition,
+    stored_condition::{self, ConditionShape, MESSAGE_BUDGET},
 };
-
-/// In bytes.
-const MESSAGE_BUDGET: usize = 1024;
 
 const CONDITIONS: ConditionSet = ConditionSet {
     own: &[VALID],
     recorded: &[Recorded::Condition(VALID, ConditionStatus::True)],
-    shape: stored_condition::ConditionShape::Generation,
+    shape: ConditionShape::Generation,
     overwrite_hint: None,
 };
 

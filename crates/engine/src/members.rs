@@ -6,6 +6,7 @@ use bellwether_api::{ObjectCounts, State};
 use jiff::Timestamp;
 
 use crate::{
+    below::Below,
     feeds::ObjectId,
     id::{GroupKind, NamespacedName},
     stored_condition,
@@ -24,22 +25,11 @@ pub(crate) struct MemberEntry {
     /// The last state in which it was seen. Differs from `state` while it cannot be read; `None` if it never
     /// could.
     pub(crate) seen: Option<SeenState>,
-    pub(crate) evidence: Option<MemberEvidence>,
+    pub(crate) below: Option<Below>,
     /// For a workload, whether it is scaled to zero.
     pub(crate) scaled_to_zero: Option<bool>,
     /// Suspended, and what runs of it is not available.
     pub(crate) blocks: bool,
-}
-
-/// What objects below a member say about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MemberEvidence {
-    /// The Pod because of which it is not ready.
-    Cause(ObjectId),
-    /// It is Failed because this Pod is.
-    FailedPod(ObjectId),
-    /// It is a Service without a ready endpoint.
-    NoReadyEndpoints,
 }
 
 impl MemberEntry {
@@ -53,7 +43,7 @@ impl MemberEntry {
             settled: true,
             since,
             seen: None,
-            evidence: None,
+            below: None,
             scaled_to_zero: None,
             blocks: false,
         }
@@ -61,10 +51,7 @@ impl MemberEntry {
 
     /// The Pod because of which it is not ready.
     pub(crate) fn cause(&self) -> Option<ObjectId> {
-        match self.evidence? {
-            MemberEvidence::Cause(pod) | MemberEvidence::FailedPod(pod) => Some(pod),
-            MemberEvidence::NoReadyEndpoints => None,
-        }
+        self.below?.cause()
     }
 }
 

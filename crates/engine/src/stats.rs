@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use crate::{
     clusters::ClusterStatus,
     group_ref::GroupRef,
+    group_state,
     id::{Cluster, GroupKind},
+    members::Members,
+    publication::Publication,
 };
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +50,23 @@ pub struct GroupSample {
     pub since: Option<Timestamp>,
     /// Changes of the state since the start of the process.
     pub transitions: u64,
+}
+
+impl GroupSample {
+    pub(crate) fn new(
+        publication: &Publication,
+        members: &Members,
+        state: State,
+        since: Option<Timestamp>,
+    ) -> Self {
+        Self {
+            group: publication.group().clone(),
+            state,
+            progress: group_state::progress(members.progress(), state),
+            since,
+            transitions: publication.transitions,
+        }
+    }
 }
 
 impl GroupSamples {

@@ -1,12 +1,16 @@
 //! Conditions as stored in etcd, by any controller.
 
-use crate::planted::Bug;
 use bellwether_api::ConditionStatus;
 use bellwether_conditions::{Condition, Statement};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition as MetaCondition, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::planted::Bug;
+
+/// Of each condition that we write, in bytes.
+pub(crate) const MESSAGE_BUDGET: usize = 1024;
 
 /// A replica with a slower clock must not correct the times of the one before it.
 const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);

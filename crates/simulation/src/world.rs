@@ -41,6 +41,9 @@ const BEGINNING: i64 = 1_794_650_400;
 /// Milliseconds within which a controller notices that its clock was set.
 const NOTICED: Moment = 60_000;
 
+/// By how much the resourceVersions of a cluster go back when it is restored: no run makes up for it.
+const RESTORED_BY: u64 = 100_000;
+
 /// An entry of the agenda. The numbers are a controller and its epoch.
 enum ScheduledEvent {
     /// An action of the plan, by its index.

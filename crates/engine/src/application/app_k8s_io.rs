@@ -16,12 +16,13 @@ use crate::{
     members::MemberEntry,
     publication::{ConditionSet, Recorded},
     reasons::app_k8s_io as reasons,
-    stored_condition::{ConditionShape, StoredCondition},
+    stored_condition::{ConditionShape, MESSAGE_BUDGET, StoredCondition},
 };
 
 use super::{
     application_state::{AppK8sIoExtras, ApplicationState},
-    status::{MESSAGE_BUDGET, link, remedy, unresolved},
+    objects::link,
+    unresolved::unresolved,
 };
 
 /// In `status.components`.
@@ -74,7 +75,7 @@ pub(super) fn conditions<'a>(
             let invalid_fields =
                 app_k8s_io.invalid_fields.iter().map(|field| (Cow::from(field), Cow::from("")));
             let kinds = unreadable.iter().map(|(kind, why)| {
-                (Cow::from(format!("{}:", in_full(kind))), Cow::from(format!("{why}{}", remedy(kind, why))))
+                (Cow::from(format!("{}:", in_full(kind))), Cow::from(format!("{why}{}", why.remedy(kind))))
             });
             let failed_owner_writes = app.failed_owner_writes.iter();
             let failed_owner_writes = failed_owner_writes.map(|((kind, name), why)| {

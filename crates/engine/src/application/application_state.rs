@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    fmt,
     sync::Arc,
 };
 
@@ -12,7 +11,6 @@ use jiff::Timestamp;
 
 use crate::{
     dialect::Dialect,
-    event::Unreadable,
     facts::Facts,
     feeds::{Feed, Feeds},
     id::{FeedId, GroupKind, NamespacedName},
@@ -251,22 +249,8 @@ impl ApplicationState {
         self.spec.ownership == Ownership::Adopt && facts.application.as_deref() == Some(&self.name.name)
     }
 
-    /// `None` if the kind can be used.
-    pub(super) fn unresolved(&self, kind_use: &KindUse, feed: &Feed) -> Option<Unresolved> {
-        if let Some(unreadable) = &feed.unreadable {
-            return Some(Unresolved::Unreadable(unreadable.clone()));
-        }
-        let served = feed.served.as_ref()?;
-        if !served.namespaced && self.app_k8s_io.is_none() {
-            return Some(Unresolved::ClusterScoped);
-        }
-        let missing = |version: &&String| !served.versions.iter().any(|other| **other == ***version);
-        let version = kind_use.versions.iter().find(missing)?.clone();
-        Some(Unresolved::Version { version, served: served.versions.join(", ") })
-    }
-
     /// Whether the group can be evaluated: all its kinds are listed, and no relist is in progress. A relist of
-    /// a kind below does not matter: evidence of some members is as good as of all.
+    /// a kind below does not matter: how a member counts depends only on the objects below itself.
     pub(super) fn is_known(&self, feeds: &Feeds) -> bool {
         let is_known = |feed: &Feed| feed.is_known() && !feed.is_torn();
         self.kind_uses.values().all(|kind_use| feeds.get(kind_use.feed).is_some_and(is_known))
@@ -283,33 +267,6 @@ impl ApplicationState {
             below.filter(|(_, feed)| is_unlisted(**feed)).map(|(kind, _)| kind.clone()).collect();
         kinds.extend(below);
         kinds
-    }
-}
-
-/// Why a kind of the spec cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Unresolved {
-    Unreadable(Unreadable),
-    ClusterScoped,
-    Version {
-        version: String,
-        served: String,
-    },
-    /// HealthRules cannot be read, so that the rules for the kinds of the members are not known.
-    Rules(Unreadable),
-}
-
-impl fmt::Display for Unresolved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable(unreadable) | Self::Rules(unreadable) => unreadable.fmt(f),
-            Self::ClusterScoped => {
-                f.write_str("cluster-scoped; members must be in the namespace of the Application")
-            }
-            Self::Version { version, served } => {
-                write!(f, "version {version} not served, only {served}")
-            }
-        }
     }
 }
 

@@ -57,8 +57,8 @@ impl Applications {
                 let Some(stored) = cx.feeds.object(object) else { continue };
                 concerned.insert(object);
                 if app.membership(&stored.facts).is_ok() {
-                    let below = (&*cx.feeds, &mut *cx.queue, cx.now);
-                    upsert_member(app, object, stored, feed, false, &self.look_below, below);
+                    let context = (&*cx.feeds, &mut *cx.queue, cx.now);
+                    upsert_member(app, object, stored, feed, false, &self.below, context);
                     let memberships = self.memberships.entry(object).or_default();
                     let mut all: Vec<_> = memberships.iter().copied().chain([id]).collect();
                     all.sort_unstable();

@@ -1,18 +1,20 @@
 //! Membership of objects in Applications, and what is counted of each member.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, mem, sync::Arc};
 
 use bellwether_api::{ApplicationStatus, ObjectStatus, State};
 use bellwether_health::{Verdict, reasons::RULES_UNREADABLE};
 use jiff::Timestamp;
 
 use crate::{
+    below::Below,
     effect_queue::EffectQueue,
     event::Unreadable,
+    facts::KindFacts,
     feeds::{Feed, Feeds, ObjectId, StoredObject},
     grouping_context::GroupingContext,
     id::{FeedId, GroupKind, NamespacedName},
-    members::{MemberEntry, MemberEvidence, MemberId, SeenState},
+    members::{MemberEntry, MemberId, SeenState},
     registry::GroupId,
     stored_condition,
 };
@@ -20,7 +22,7 @@ use crate::{
 use super::{
     Applications,
     application_state::{ApplicationState, NamedComponent, Presence},
-    evidence::{LookBelow, is_scaled_to_zero},
+    below::{BelowMembers, is_scaled_to_zero},
 };
 
 impl Applications {
@@ -65,8 +67,8 @@ impl Applications {
             if app.members.get(MemberId::Object(object)).is_some()
                 && let Some(stored) = cx.feeds.object(object)
             {
-                let below = (&*cx.feeds, &mut *cx.queue, cx.now);
-                upsert_member(app, object, stored, known, false, &self.look_below, below);
+                let context = (&*cx.feeds, &mut *cx.queue, cx.now);
+                upsert_member(app, object, stored, known, false, &self.below, context);
             }
         }
         for index in 0..app.components.len() {
@@ -74,6 +76,55 @@ impl Applications {
                 check_presence(app, index, cx);
             }
         }
+    }
+
+    /// Something below these members changed: `by`, or the time.
+    pub(super) fn update_above(
+        &mut self,
+        members: impl IntoIterator<Item = ObjectId>,
+        by: Option<ObjectId>,
+        cx: &mut GroupingContext<'_>,
+    ) {
+        for member in members {
+            let Some(stored) = cx.feeds.object(member) else { continue };
+            let Some(feed) = cx.feeds.get(stored.feed) else { continue };
+            for id in self.memberships.get(&member).into_iter().flatten() {
+                let Some(app) = self.apps.get_mut(*id) else { continue };
+                let before = app.members.get(MemberId::Object(member)).cloned();
+                upsert_member(app, member, stored, feed, true, &self.below, (cx.feeds, cx.queue, cx.now));
+                let entry = app.members.get(MemberId::Object(member));
+                // The status quotes the Pod.
+                let quotes = entry.is_some_and(|entry| by.is_some() && entry.cause() == by);
+                if quotes || entry != before.as_ref() {
+                    self.apps.mark_dirty(*id);
+                }
+            }
+        }
+    }
+
+    /// A kind below became readable or unreadable.
+    pub(super) fn feed_below_changed(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
+        for id in self.below.users(feed) {
+            self.apps.mark_dirty(id);
+            let Some(app) = self.apps.get(id) else { continue };
+            let members = app.members.objects();
+            self.update_above(members, None, cx);
+        }
+    }
+
+    /// If all workloads are scaled to zero, Services need no endpoints.
+    pub(super) fn update_services(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
+        let Some(app) = self.apps.get_mut(id) else { return };
+        let scaled_to_zero = app.members.are_scaled_to_zero();
+        if mem::replace(&mut app.is_scaled_to_zero, scaled_to_zero) == scaled_to_zero {
+            return;
+        }
+        let is_service = |object: &ObjectId| {
+            let facts = cx.feeds.object(*object).map(|stored| &stored.facts.kind_facts);
+            matches!(facts, Some(KindFacts::Service { .. }))
+        };
+        let services: Vec<_> = app.members.objects().into_iter().filter(is_service).collect();
+        self.update_above(services, None, cx);
     }
 }
 
@@ -84,20 +135,20 @@ pub(super) fn upsert_member(
     stored: &StoredObject,
     feed: &Feed,
     is_new: bool,
-    look_below: &LookBelow,
+    below_members: &BelowMembers,
     cx: (&Feeds, &mut EffectQueue, Timestamp),
 ) {
     let (feeds, _, now) = cx;
     let verdict = &stored.facts.verdict;
     let is_readable = feed.unreadable.is_none() && !are_rules_unreadable(verdict);
-    let evidence = look_below.evidence(app, object, stored, feed, cx).filter(|_| is_readable);
-    let (state, reported) = match evidence {
+    let below = below_members.of_member(app, object, stored, feed, cx).filter(|_| is_readable);
+    let (state, reported) = match below {
         _ if !is_readable => (State::Unknown, verdict.since),
-        Some(MemberEvidence::FailedPod(pod)) => {
+        Some(Below::FailedPod(pod)) => {
             (State::Failed, feeds.object(pod).and_then(|pod| pod.facts.verdict.since))
         }
-        Some(MemberEvidence::NoReadyEndpoints) => (State::InProgress, None),
-        Some(MemberEvidence::Cause(_)) | None => (verdict.state, verdict.since),
+        Some(Below::NoReadyEndpoints) => (State::InProgress, None),
+        Some(Below::Cause(_)) | None => (verdict.state, verdict.since),
     };
     let member_id = MemberId::Object(object);
     let is_new = is_new && feed.unreadable.is_none();
@@ -108,16 +159,16 @@ pub(super) fn upsert_member(
             state,
             is_readable,
             reported,
-            has_failed_pod: matches!(evidence, Some(MemberEvidence::FailedPod(_))),
+            has_failed_pod: matches!(below, Some(Below::FailedPod(_))),
             is_new,
         },
         now,
     );
     let entry = MemberEntry {
-        progress: if evidence == Some(MemberEvidence::NoReadyEndpoints) { 0 } else { verdict.progress },
+        progress: if below == Some(Below::NoReadyEndpoints) { 0 } else { verdict.progress },
         settled: stored.facts.settled || feed.unreadable.is_some(),
         seen,
-        evidence,
+        below,
         scaled_to_zero: is_scaled_to_zero(&feed.kind, &stored.facts),
         blocks: state == State::Suspended && verdict.blocks,
         ..MemberEntry::new(feed.kind.clone(), stored.name.clone(), state, since)

@@ -2,22 +2,25 @@
 //!
 //! `index.rs` finds the Applications that an object may belong to, and `membership.rs` counts it.
 //! `ownership.rs`, `dependencies.rs` and `health_check_pod.rs` each implement one part of the spec.
-//! `status.rs` renders the status. Applications of `app.k8s.io` are converted on input (`manifest.rs`) and
-//! have their own status (`app_k8s_io.rs`).
+//! `readiness.rs` decides the state; `status.rs` and `objects.rs` render the status. Applications of
+//! `app.k8s.io` are converted on input (`manifest.rs`) and have their own status (`app_k8s_io.rs`).
 
 mod app_k8s_io;
 mod application_state;
+mod below;
 mod dependencies;
-mod evidence;
 mod health_check_pod;
 mod health_check_state;
 mod index;
 mod kinds;
 mod manifest;
 mod membership;
+mod objects;
 mod owned_kinds;
 mod ownership;
+mod readiness;
 mod status;
+mod unresolved;
 mod view;
 
 use std::{
@@ -49,13 +52,13 @@ use crate::{
 };
 
 use application_state::ApplicationState;
-use evidence::LookBelow;
+use below::BelowMembers;
 use index::MemberIndex;
 use manifest::ApplicationManifest;
 use membership::{adopt_stored_times, stored_since, upsert_member};
 use ownership::{Owned, record_owners};
 
-pub use evidence::FAILED_AFTER;
+pub use below::FAILED_AFTER;
 pub use health_check_state::HEALTH_CHECK_LABEL;
 
 #[derive(Debug, Default)]
@@ -68,9 +71,9 @@ pub(crate) struct Applications {
     memberships: HashMap<ObjectId, Box<[GroupId]>>,
     /// Objects with an owner reference to an Application, by its uid.
     owned: HashMap<Box<str>, Owned>,
-    look_below: LookBelow,
-    /// The clock was set back: evidence may rest on a time that has not come yet.
-    evidence_is_dated: bool,
+    below: BelowMembers,
+    /// Since the last flush. What Pods say may rest on a time that has not come yet.
+    is_clock_set_back: bool,
     /// Objects whose owner references could not be written, with the Applications that report it.
     failed_owner_writes: BTreeMap<(GroupKind, NamespacedName), BTreeSet<GroupId>>,
     /// Objects whose reference to their Application another writer changed.
@@ -87,7 +90,7 @@ impl Grouping for Applications {
     }
 
     fn set_failed_after(&mut self, failed_after: Option<SignedDuration>) {
-        self.look_below.failed_after = failed_after;
+        self.below.failed_after = failed_after;
     }
 
     fn sync(&mut self, cx: &mut GroupingContext<'_>) {
@@ -97,7 +100,7 @@ impl Grouping for Applications {
     }
 
     fn clock_set(&mut self, by: SignedDuration) {
-        self.evidence_is_dated |= by.is_negative();
+        self.is_clock_set_back |= by.is_negative();
         for app in self.apps.iter_mut() {
             for time in app.check.times().into_iter().flatten() {
                 *time = time.checked_add(by).unwrap_or(*time);
@@ -215,7 +218,7 @@ impl Grouping for Applications {
         let Some(stored) = cx.feeds.object(object) else { return };
         let Some(feed) = cx.feeds.get(stored.feed) else { return };
         self.record_owners(stored.feed, object, before, Some(&stored.facts));
-        let mut above = self.look_below.update(object, before, Some(&stored.facts), cx.feeds);
+        let mut above = self.below.update(object, before, Some(&stored.facts), cx.feeds);
         let member_of = self.member_of(feed, stored);
         for app in self.memberships.remove(&object).unwrap_or_default() {
             if !member_of.contains(&app)
@@ -229,8 +232,8 @@ impl Grouping for Applications {
         let is_new = feed.listed;
         for id in &member_of {
             if let Some(app) = self.apps.get_mut(*id) {
-                let below = (&*cx.feeds, &mut *cx.queue, cx.now);
-                upsert_member(app, object, stored, feed, is_new, &self.look_below, below);
+                let context = (&*cx.feeds, &mut *cx.queue, cx.now);
+                upsert_member(app, object, stored, feed, is_new, &self.below, context);
                 self.apps.mark_dirty(*id);
             }
         }
@@ -256,14 +259,14 @@ impl Grouping for Applications {
         }
     }
 
-    fn evidence_changed(&mut self, member: ObjectId, cx: &mut GroupingContext<'_>) {
+    fn below_changed(&mut self, member: ObjectId, cx: &mut GroupingContext<'_>) {
         self.update_above([member], None, cx);
     }
 
     fn before_object_removed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         self.record_owners(stored.feed, object, Some(&stored.facts), None);
-        let above = self.look_below.update(object, Some(&stored.facts), None, cx.feeds);
+        let above = self.below.update(object, Some(&stored.facts), None, cx.feeds);
         self.owner_overwrites.remove(&object);
         for app in self.memberships.remove(&object).unwrap_or_default() {
             if let Some(former) = self.apps.get_mut(app) {
@@ -305,7 +308,7 @@ impl Grouping for Applications {
         for object in cx.feeds.all(feed) {
             if let Some(stored) = cx.feeds.object(object) {
                 record_owners(&mut self.owned, feed, object, Some(&stored.facts), None);
-                self.look_below.update(object, Some(&stored.facts), None, cx.feeds);
+                self.below.update(object, Some(&stored.facts), None, cx.feeds);
                 self.owner_overwrites.remove(&object);
             }
         }
@@ -367,7 +370,7 @@ impl Grouping for Applications {
         if !self.apps.is_synced() {
             return;
         }
-        if std::mem::take(&mut self.evidence_is_dated) {
+        if std::mem::take(&mut self.is_clock_set_back) {
             let members: Vec<_> = self.memberships.keys().copied().collect();
             self.update_above(members, None, cx);
         }
@@ -380,7 +383,7 @@ impl Grouping for Applications {
             (app.is_counting, app.stored_since) = (false, HashMap::new());
             let Some(app) = self.apps.get(id) else { continue };
             // The status of app.k8s.io has no state.
-            let state = (app.dialect() == Dialect::Bellwether).then(|| status::state(app, cx.feeds));
+            let state = (app.dialect() == Dialect::Bellwether).then(|| readiness::state(app, cx.feeds));
             let dependencies = self.dependency_statuses(app);
             let conditions = match &app.app_k8s_io {
                 Some(app_k8s_io) => app_k8s_io::conditions(app, app_k8s_io, cx.feeds),
@@ -479,7 +482,7 @@ impl Grouping for Applications {
         let apps: usize = self.apps.iter().map(index_entries).sum();
         stats.index_entries += apps
             + self.memberships.len()
-            + self.look_below.len()
+            + self.below.len()
             + self.owned.len()
             + self.failed_owner_writes.len()
             + self.apps.feeds();

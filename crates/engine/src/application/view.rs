@@ -26,7 +26,7 @@ use super::{
     Applications, app_k8s_io,
     application_state::{ApplicationState, NotMember},
     dependencies::Dependencies,
-    status,
+    objects, readiness, status,
 };
 
 impl Applications {
@@ -40,18 +40,18 @@ impl Applications {
         let app = self.apps.named(group)?;
         let (state, conditions) = if app.is_known(feeds) && !Bug::AnswerWithStoredStatus.is_planted() {
             let conditions = statements(app, feeds, &self.dependency_statuses(app));
-            (state(app, feeds, readiness(&conditions)), conditions)
+            (state(app, feeds, ready_status(&conditions)), conditions)
         } else {
             // A relist is in progress, so members may be from two points in time. Fall back to the published
             // conditions, if they match the last evaluation.
             let Some(published) = app.publication.last_published() else {
                 return Some(GroupStatus::waiting_for(app.waiting_for(feeds)));
             };
-            let evaluated = || state(app, feeds, readiness(&published));
+            let evaluated = || state(app, feeds, ready_status(&published));
             (app.publication.stored_state().unwrap_or_else(evaluated), published)
         };
         let state = if app.deleting { State::Terminating } else { state };
-        let ready = readiness(&conditions);
+        let ready = ready_status(&conditions);
         Some(GroupStatus::Known(Box::new(StatusSummary {
             kind: group.kind.kind(),
             name: app.name.clone(),
@@ -66,7 +66,7 @@ impl Applications {
     pub(super) fn view(&self, app: &ApplicationState, feeds: &Feeds) -> Group {
         let dependencies = self.dependency_statuses(app);
         let conditions = statements(app, feeds, &dependencies);
-        let ready = readiness(&conditions);
+        let ready = ready_status(&conditions);
         let state = if app.deleting { State::Terminating } else { state(app, feeds, ready) };
         let condition = |(type_, statement): (&'static str, Statement)| Condition {
             type_,
@@ -136,7 +136,7 @@ fn statements(
 }
 
 /// Ready is the first condition.
-fn readiness(conditions: &[(&'static str, Statement)]) -> ConditionStatus {
+fn ready_status(conditions: &[(&'static str, Statement)]) -> ConditionStatus {
     conditions.first().map_or(ConditionStatus::Unknown, |(_, statement)| statement.status)
 }
 
@@ -172,13 +172,7 @@ pub(super) fn sample(app: &ApplicationState, feeds: &Feeds) -> GroupSample {
         Some(state) => state,
         None => state(app, feeds, ready),
     };
-    GroupSample {
-        group: app.publication.group().clone(),
-        state,
-        progress: group_state::progress(app.members.progress(), state),
-        since: since(app, state, ready),
-        transitions: app.publication.transitions,
-    }
+    GroupSample::new(&app.publication, &app.members, state, since(app, state, ready))
 }
 
 /// As in `status.state`. `app.k8s.io` has its own rules for Ready, so its state follows them.
@@ -186,7 +180,9 @@ fn state(app: &ApplicationState, feeds: &Feeds, ready: ConditionStatus) -> State
     match (app.dialect(), ready) {
         (Dialect::AppK8sIo, ConditionStatus::True) => State::Ready,
         (Dialect::AppK8sIo, ConditionStatus::Unknown) => State::Unknown,
-        (Dialect::AppK8sIo, ConditionStatus::False) | (Dialect::Bellwether, _) => status::state(app, feeds),
+        (Dialect::AppK8sIo, ConditionStatus::False) | (Dialect::Bellwether, _) => {
+            readiness::state(app, feeds)
+        }
     }
 }
 
@@ -209,7 +205,7 @@ fn since(app: &ApplicationState, state: State, ready: ConditionStatus) -> Option
 }
 
 fn member(app: &ApplicationState, feeds: &Feeds, member_id: MemberId, entry: &MemberEntry) -> Member {
-    let (reason, message) = status::why(app, feeds, member_id);
+    let (reason, message) = objects::why(app, feeds, member_id);
     let stored = match member_id {
         MemberId::Object(id) => feeds.object(id),
         MemberId::Placeholder(_) => None,
@@ -224,8 +220,8 @@ fn member(app: &ApplicationState, feeds: &Feeds, member_id: MemberId, entry: &Me
         reason: reason.into_owned(),
         message: message.into_owned(),
         since: entry.since,
-        rule: status::rule(feeds, member_id, entry).cloned(),
-        cause: entry.cause().and_then(|pod| status::cause(feeds, pod)),
+        rule: objects::rule(feeds, member_id, entry).cloned(),
+        cause: entry.cause().and_then(|pod| objects::cause(feeds, pod)),
         component_conditions: None,
     }
 }

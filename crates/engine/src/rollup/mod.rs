@@ -197,7 +197,7 @@ impl Grouping for Rollups {
                 cx.queue.schedule(next, rollup.publication.timer());
             }
             let statuses = status::statuses(rollup, &evaluation, cx.feeds);
-            let state = view::state(rollup, evaluation.triple());
+            let state = rollup.state(evaluation.triple());
             rollup.publication.request_write(statuses, Some(state), false, cx.now, cx.queue);
         }
     }

@@ -5,7 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_api::{ComponentPresence, ProgressingPolicy, RollupSpec, RollupStatus, State};
+use bellwether_api::{
+    ComponentPresence, ConditionStatus, ProgressingPolicy, RollupSpec, RollupStatus, State,
+};
 use bellwether_conditions::{Class, Damped, Policy, Tally, damp};
 use jiff::Timestamp;
 
@@ -144,6 +146,20 @@ impl RollupState {
         self.invalid_entries.clear();
         self.child_rollups.clear();
         objects
+    }
+
+    /// `status.state`: as the three conditions say. But if a component is missing, that explains Unknown and
+    /// InProgress; and a Rollup of components that are missing or new is not Failed.
+    pub(super) fn state(&self, triple: Triple) -> State {
+        let has = |state: State| self.members.count(state) > 0;
+        let is_unreported = triple.progressing == ConditionStatus::Unknown && !has(State::Failed);
+        match triple.state() {
+            _ if self.deleting => State::Terminating,
+            State::Unknown | State::InProgress if has(State::Missing) => State::Missing,
+            State::Failed if is_unreported && has(State::Missing) => State::Missing,
+            State::Failed if is_unreported && has(State::InProgress) => State::InProgress,
+            state => state,
+        }
     }
 
     /// Takes the times of missing components from a stored status. Another replica may have noticed before
@@ -399,8 +415,8 @@ impl Evaluation {
         Triple {
             available: status(&self.policies.available, self.available.class),
             progressing: match self.progressing {
-                Progressing::InterventionRequired => bellwether_api::ConditionStatus::False,
-                Progressing::Terminating => bellwether_api::ConditionStatus::True,
+                Progressing::InterventionRequired => ConditionStatus::False,
+                Progressing::Terminating => ConditionStatus::True,
                 Progressing::As(class) => status(&self.policies.progressing, class),
             },
             degraded: status(&self.policies.degraded, self.degraded.class),

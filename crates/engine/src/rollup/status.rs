@@ -14,12 +14,13 @@ use crate::{
     condition_types::{AVAILABLE, DEGRADED, PROGRESSING, RESOLVED, UPGRADEABLE},
     deciding_condition::deciding_type,
     feeds::{Feed, Feeds},
-    id::{Cluster, GroupKind},
+    group_state,
+    id::GroupKind,
     members::MemberId,
     planted::Bug,
     publication::{ConditionSet, Recorded},
     reasons::rollup as reasons,
-    stored_condition::{ConditionShape, StoredCondition},
+    stored_condition::{ConditionShape, MESSAGE_BUDGET, StoredCondition},
 };
 
 use super::{
@@ -27,7 +28,6 @@ use super::{
     component_report::{Absence, ComponentReport},
     component_reports::ComponentKey,
     rollup_state::{Evaluation, Progressing, RollupState},
-    view,
 };
 
 /// In `status.components`.
@@ -36,9 +36,6 @@ const MAX_COMPONENTS: usize = 100;
 const MAX_BYTES: usize = 40 << 10;
 /// In bytes, for each component.
 const MAX_COMPONENT_MESSAGE: usize = 1024;
-
-/// In bytes, for each condition.
-const MESSAGE_BUDGET: usize = 1024;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE, RESOLVED],
@@ -153,11 +150,8 @@ fn source_text<'a>(
     SourceText { name, reason: reason.into(), message: message.into() }
 }
 
-/// What its own object reports: which finalizers it waits for.
 fn terminating(rollup: &RollupState, feeds: &Feeds) -> Statement {
-    let object = feeds.find(&Cluster::hub(), &GroupKind::bellwether("Rollup"), &rollup.name);
-    let stored = object.and_then(|object| feeds.object(object));
-    let message = stored.map_or("being deleted".into(), |stored| stored.facts.verdict.message.clone());
+    let message = group_state::deletion_message(feeds, &GroupKind::bellwether("Rollup"), &rollup.name);
     Statement::new(True, reasons::TERMINATING, message)
 }
 
@@ -248,7 +242,7 @@ pub(super) fn render(rollup: &RollupState, feeds: &Feeds, now: Timestamp) -> Rol
     let placeholders =
         placeholders + rollup.invalid_entries.iter().filter(|invalid| invalid.counted_kind.is_some()).count();
     let count = rollup.members.total() - placeholders;
-    let state = view::state(rollup, triple);
+    let state = rollup.state(triple);
     RollupStatus {
         observed_generation: Some(rollup.publication.generation),
         conditions: rollup.publication.conditions(statements, now).into_iter().map(Into::into).collect(),

@@ -53,7 +53,7 @@ impl Rollups {
             if rollup.is_known(feeds) && !Bug::AnswerWithStoredStatus.is_planted() {
                 let evaluation = rollup.evaluate(now);
                 let triple = evaluation.triple();
-                (triple, state(rollup, triple), statements(rollup, &evaluation, feeds))
+                (triple, rollup.state(triple), statements(rollup, &evaluation, feeds))
             } else {
                 // A relist is in progress, so components may be from two points in time. Fall back to the
                 // published conditions, if they match the last evaluation.
@@ -64,7 +64,7 @@ impl Rollups {
                 {
                     Some((triple, published)) => {
                         let stored = rollup.publication.stored_state();
-                        (triple, stored.unwrap_or_else(|| state(rollup, triple)), published)
+                        (triple, stored.unwrap_or_else(|| rollup.state(triple)), published)
                     }
                     None => return Some(GroupStatus::waiting_for(rollup.waiting_for(feeds))),
                 }
@@ -123,7 +123,7 @@ pub(super) fn view(rollup: &RollupState, feeds: &Feeds, now: Timestamp) -> Group
             _ => None,
         },
     };
-    let state = state(rollup, triple);
+    let state = rollup.state(triple);
     Group {
         kind: GroupKind::bellwether("Rollup"),
         name: rollup.name.clone(),
@@ -163,28 +163,8 @@ fn as_published(published: &[(&'static str, Statement)]) -> Option<Triple> {
 }
 
 pub(super) fn sample(rollup: &RollupState, triple: Triple) -> GroupSample {
-    let state = state(rollup, triple);
-    GroupSample {
-        group: rollup.publication.group().clone(),
-        state,
-        progress: group_state::progress(rollup.members.progress(), state),
-        since: since(rollup, state, triple),
-        transitions: rollup.publication.transitions,
-    }
-}
-
-/// As in `status.state`: as the three conditions say. But if a component is missing, that explains Unknown and
-/// InProgress; and a Rollup of components that are missing or new is not Failed.
-pub(super) fn state(rollup: &RollupState, triple: Triple) -> State {
-    let has = |state: State| rollup.members.count(state) > 0;
-    let is_unreported = triple.progressing == ConditionStatus::Unknown && !has(State::Failed);
-    match triple.state() {
-        _ if rollup.deleting => State::Terminating,
-        State::Unknown | State::InProgress if has(State::Missing) => State::Missing,
-        State::Failed if is_unreported && has(State::Missing) => State::Missing,
-        State::Failed if is_unreported && has(State::InProgress) => State::InProgress,
-        state => state,
-    }
+    let state = rollup.state(triple);
+    GroupSample::new(&rollup.publication, &rollup.members, state, since(rollup, state, triple))
 }
 
 /// For probes and the terminal alike. Since the first component was in this state; if none is, since the

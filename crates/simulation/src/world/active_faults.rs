@@ -11,7 +11,7 @@ use crate::{
     site::Site,
 };
 
-use super::{NOTICED, ScheduledEvent, World, clusters::RESTORED_BY, leading::Lead};
+use super::{NOTICED, RESTORED_BY, ScheduledEvent, World, leading::Lead};
 
 /// The faults of the API servers of a cluster. A `Moment` is the end of the fault.
 #[derive(Default)]

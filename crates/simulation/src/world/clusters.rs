@@ -8,10 +8,7 @@ use crate::{
     store::{self, Store},
 };
 
-use super::active_faults::ActiveFaults;
-
-/// By how much the resourceVersions of a cluster go back when it is restored: no run makes up for it.
-pub(super) const RESTORED_BY: u64 = 100_000;
+use super::{RESTORED_BY, active_faults::ActiveFaults};
 
 #[derive(Default)]
 pub(super) struct Clusters {

@@ -1,4 +1,4 @@
-//! Evidence from below: Pods of workloads, endpoints of Services, suspended members.
+//! What is below members: Pods of workloads, endpoints of Services, suspended members.
 
 use bellwether_api::{ObjectStatus, State};
 use bellwether_engine::{GroupKind, Unreadable};
@@ -291,7 +291,7 @@ fn a_paused_deployment_blocks_unless_it_is_available() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_takes_evidence_back() {
+fn a_clock_that_is_set_back_counts_pods_by_the_new_time() {
     let mut world = world();
     revision(&mut world, "1");
     let failing = pulling(&world, "web-1-a");

@@ -1,4 +1,4 @@
-//! Evidence from below the members of Applications: follows the kinds below, and tells members what their
+//! What is below the members of Applications: follows the kinds below, and passes on to members what their
 //! Pods and endpoints say.
 
 use std::{
@@ -16,41 +16,40 @@ use bellwether_model::text::one_line;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    below::{Below, kinds_below, serves},
+    below::{Below, BelowIndex, kinds_below, runs_continuously},
     effect_queue::{EffectQueue, Timer},
     facts::{Facts, KindFacts},
     feeds::{Feed, Feeds, ObjectId, StoredObject},
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind},
-    members::{MemberEvidence, MemberId},
+    planted::Bug,
     reasons::application::NO_READY_ENDPOINTS,
     registry::GroupId,
     requested_fields::RequestedFields,
     selector_index::remove_from_set,
+    stored_condition::MESSAGE_BUDGET,
 };
 
-use super::{
-    Applications, application_state::ApplicationState, membership::upsert_member, status::MESSAGE_BUDGET,
-};
+use super::{Applications, application_state::ApplicationState};
 
 /// How long a Pod must have failed until its workload counts as Failed.
 pub const FAILED_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
 #[derive(Debug)]
-pub(super) struct LookBelow {
-    below: Below,
+pub(super) struct BelowMembers {
+    index: BelowIndex,
     /// `None`: nothing below members is read.
     pub(super) failed_after: Option<SignedDuration>,
     users: HashMap<FeedId, BTreeSet<GroupId>>,
 }
 
-impl Default for LookBelow {
+impl Default for BelowMembers {
     fn default() -> Self {
-        Self { below: Below::default(), failed_after: Some(FAILED_AFTER), users: HashMap::new() }
+        Self { index: BelowIndex::default(), failed_after: Some(FAILED_AFTER), users: HashMap::new() }
     }
 }
 
-impl LookBelow {
+impl BelowMembers {
     /// Updates the index of what is below. Returns the objects about which the object says something.
     pub(super) fn update(
         &mut self,
@@ -63,18 +62,18 @@ impl LookBelow {
             return BTreeSet::new();
         };
         let Some(feed) = feeds.get(stored.feed) else { return BTreeSet::new() };
-        self.below.update(object, stored, &feed.kind, before, now, feeds)
+        self.index.update(object, stored, &feed.kind, before, now, feeds)
     }
 
     /// What is below a member, as far as it changes how the member counts.
-    pub(super) fn evidence(
+    pub(super) fn of_member(
         &self,
         app: &ApplicationState,
         object: ObjectId,
         stored: &StoredObject,
         feed: &Feed,
         cx: (&Feeds, &mut EffectQueue, Timestamp),
-    ) -> Option<MemberEvidence> {
+    ) -> Option<Below> {
         let (feeds, queue, now) = cx;
         let failed_after = self.failed_after.filter(|_| feed.unreadable.is_none())?;
         if let KindFacts::Service { selects_pods: true } = stored.facts.kind_facts {
@@ -82,30 +81,34 @@ impl LookBelow {
             let is_without = verdict.state == State::Ready
                 && verdict.rule.source != Source::User
                 && !app.members.are_scaled_to_zero()
-                && self.below.has_ready_endpoint(&stored.name, feeds) == Some(false);
-            return is_without.then_some(MemberEvidence::NoReadyEndpoints);
+                && self.index.has_ready_endpoint(&stored.name, feeds) == Some(false);
+            return is_without.then_some(Below::NoReadyEndpoints);
         }
         if kinds_below(&feed.kind).is_empty() {
             return None;
         }
-        let evidence = self.below.evidence(&feed.kind, stored, feeds, now, failed_after);
-        if let Some(at) = evidence.changes_at {
-            queue.schedule(at, Timer::Evidence(object));
+        let (below, changes_at) = self.index.of_workload(&feed.kind, stored, feeds, now, failed_after);
+        if let Some(at) = changes_at.filter(|_| !Bug::SetNoFailureTimer.is_planted()) {
+            queue.schedule(at, Timer::Below(object));
         }
-        let pod = evidence.pod?;
-        Some(if evidence.fails { MemberEvidence::FailedPod(pod) } else { MemberEvidence::Cause(pod) })
+        below
+    }
+
+    /// The Applications that follow a kind because it is below one of theirs.
+    pub(super) fn users(&self, feed: FeedId) -> BTreeSet<GroupId> {
+        self.users.get(&feed).cloned().unwrap_or_default()
     }
 
     /// The number of entries, for metrics.
     pub(super) fn len(&self) -> usize {
-        self.users.len() + self.below.len()
+        self.users.len() + self.index.len()
     }
 }
 
 /// For a workload, whether it is scaled to zero. `None` for any other object.
 pub(super) fn is_scaled_to_zero(kind: &GroupKind, facts: &Facts) -> Option<bool> {
     let reason = &*facts.verdict.reason;
-    serves(kind).then_some(reason == SCALED_TO_ZERO || reason == NO_MATCHING_NODES)
+    runs_continuously(kind).then_some(reason == SCALED_TO_ZERO || reason == NO_MATCHING_NODES)
 }
 
 impl Applications {
@@ -113,7 +116,7 @@ impl Applications {
     pub(super) fn update_kinds_below(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let mut before = mem::take(&mut app.feeds_below);
-        if self.look_below.failed_after.is_some() {
+        if self.below.failed_after.is_some() {
             let members = app.kind_uses.iter().filter(|(_, kind_use)| kind_use.allows_members);
             for (group, kind) in members.flat_map(|(kind, _)| kinds_below(kind)) {
                 let kind = GroupKind::new(group, kind);
@@ -128,7 +131,7 @@ impl Applications {
                         &mut cx.queue.effects,
                     )
                 });
-                self.look_below.users.entry(feed).or_default().insert(id);
+                self.below.users.entry(feed).or_default().insert(id);
                 app.feeds_below.insert(kind, feed);
             }
         }
@@ -142,75 +145,18 @@ impl Applications {
         cx: &mut GroupingContext<'_>,
     ) {
         for feed in feeds.into_values() {
-            remove_from_set(&mut self.look_below.users, &feed, id);
+            remove_from_set(&mut self.below.users, &feed, id);
             cx.feeds.release(feed);
         }
-    }
-
-    /// Something below these members changed: `by`, or the time.
-    pub(super) fn update_above(
-        &mut self,
-        members: impl IntoIterator<Item = ObjectId>,
-        by: Option<ObjectId>,
-        cx: &mut GroupingContext<'_>,
-    ) {
-        for member in members {
-            let Some(stored) = cx.feeds.object(member) else { continue };
-            let Some(feed) = cx.feeds.get(stored.feed) else { continue };
-            for id in self.memberships.get(&member).into_iter().flatten() {
-                let Some(app) = self.apps.get_mut(*id) else { continue };
-                let before = app.members.get(MemberId::Object(member)).cloned();
-                upsert_member(
-                    app,
-                    member,
-                    stored,
-                    feed,
-                    true,
-                    &self.look_below,
-                    (cx.feeds, cx.queue, cx.now),
-                );
-                let entry = app.members.get(MemberId::Object(member));
-                // The status quotes the Pod.
-                let quotes = entry.is_some_and(|entry| by.is_some() && entry.cause() == by);
-                if quotes || entry != before.as_ref() {
-                    self.apps.mark_dirty(*id);
-                }
-            }
-        }
-    }
-
-    /// A kind below became readable or unreadable.
-    pub(super) fn feed_below_changed(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
-        for id in self.look_below.users.get(&feed).cloned().unwrap_or_default() {
-            self.apps.mark_dirty(id);
-            let Some(app) = self.apps.get(id) else { continue };
-            let members = app.members.objects();
-            self.update_above(members, None, cx);
-        }
-    }
-
-    /// If all workloads are scaled to zero, Services need no endpoints.
-    pub(super) fn update_services(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
-        let Some(app) = self.apps.get_mut(id) else { return };
-        let scaled_to_zero = app.members.are_scaled_to_zero();
-        if mem::replace(&mut app.is_scaled_to_zero, scaled_to_zero) == scaled_to_zero {
-            return;
-        }
-        let is_service = |object: &ObjectId| {
-            let facts = cx.feeds.object(*object).map(|stored| &stored.facts.kind_facts);
-            matches!(facts, Some(KindFacts::Service { .. }))
-        };
-        let services: Vec<_> = app.members.objects().into_iter().filter(is_service).collect();
-        self.update_above(services, None, cx);
     }
 }
 
 /// The reason and message of a member from below; `None` if its own verdict has them.
-pub(super) fn why_below(evidence: MemberEvidence, feeds: &Feeds) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
-    match evidence {
-        MemberEvidence::Cause(_) => None,
-        MemberEvidence::NoReadyEndpoints => Some((NO_READY_ENDPOINTS.into(), "no ready endpoints".into())),
-        MemberEvidence::FailedPod(pod) => {
+pub(super) fn why_below(below: Below, feeds: &Feeds) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    match below {
+        Below::Cause(_) => None,
+        Below::NoReadyEndpoints => Some((NO_READY_ENDPOINTS.into(), "no ready endpoints".into())),
+        Below::FailedPod(pod) => {
             let pod = feeds.object(pod)?;
             let verdict = &pod.facts.verdict;
             let message = one_line(format!("Pod {}: {}", pod.name.name, verdict.message), MESSAGE_BUDGET);
