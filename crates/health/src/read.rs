@@ -33,6 +33,11 @@ impl<'o> Reader<'o> {
         self.now
     }
 
+    /// The same position, evaluated at another time.
+    pub(crate) fn as_of(&self, now: Timestamp) -> Self {
+        Self { now, ..self.clone() }
+    }
+
     pub(crate) fn at(&self, path: &str) -> Self {
         Self {
             value: self.value.and_then(|value| value.at(path)),

@@ -54,7 +54,7 @@ reasons! {
     CONTRADICTORY_CONDITIONS = "ContradictoryConditions";
     /// Node: `spec.unschedulable` is true.
     CORDONED = "Cordoned";
-    /// Pod: a container keeps terminating, and the kubelet delays its next restart.
+    /// Pod: a container keeps terminating, and the kubelet delays its restarts.
     CRASH_LOOP_BACK_OFF = "CrashLoopBackOff";
     /// Pod: the configuration of a container is invalid, or refers to a missing ConfigMap or Secret.
     CREATE_CONTAINER_CONFIG_ERROR = "CreateContainerConfigError";

@@ -428,3 +428,56 @@ fn what_is_below_does_not_overrule_the_rule_of_a_user() {
     world.put(rule("Service", "", "Ready")).settle();
     assert_eq!(world.status("shop").state, Some(State::Ready));
 }
+
+/// A Pod of the Deployment `web` in a crash loop, not ready since 9:50.
+fn crash_looping(restarts: u32, state: &Value) -> Value {
+    let crash =
+        json!({"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-11-14T09:59:00Z"}});
+    let container =
+        json!({"name": "main", "ready": false, "restartCount": restarts, "state": state, "lastState": crash});
+    let status = json!({"phase": "Running", "containerStatuses": [container]});
+    with(
+        failing_pod("web-1-a", "CrashLoopBackOff", &json!("2026-11-14T09:50:00Z")),
+        &json!({"status": status}),
+    )
+}
+
+#[test]
+fn a_workload_stays_failed_while_its_pod_runs_between_two_crashes() {
+    let mut world = world();
+    revision(&mut world, "1");
+    let waiting = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+    run(&mut world, "1", crash_looping(7, &waiting));
+    let failed = "Failed CrashLoopBackOff, Failed CrashLoopBackOff: Pod/web-1-a CrashLoopBackOff";
+    assert_eq!(line(&world), failed);
+    world.transitions.clear();
+    let restarted = world.now;
+    run(&mut world, "1", crash_looping(8, &json!({"running": {"startedAt": restarted.to_string()}})));
+    assert_eq!(line(&world), failed);
+    let nearly = restarted + SignedDuration::from_secs(599);
+    world.pass(nearly.duration_since(world.now));
+    assert_eq!(line(&world), failed);
+    run(&mut world, "1", crash_looping(8, &json!({"terminated": {"exitCode": 1, "reason": "Error"}})));
+    assert_eq!(line(&world), failed);
+    run(&mut world, "1", crash_looping(8, &waiting));
+    assert_eq!(line(&world), failed);
+    assert!(world.transitions.is_empty(), "Events: {:?}", world.transitions);
+}
+
+#[test]
+fn a_crash_loop_ends_when_its_pod_has_run_for_ten_minutes() {
+    let mut world = world();
+    revision(&mut world, "1");
+    let restarted = world.now;
+    run(&mut world, "1", crash_looping(8, &json!({"running": {"startedAt": restarted.to_string()}})));
+    let failed = "Failed CrashLoopBackOff, Failed CrashLoopBackOff: Pod/web-1-a CrashLoopBackOff";
+    assert_eq!(line(&world), failed);
+    let nearly = restarted + SignedDuration::from_secs(599);
+    world.pass(nearly.duration_since(world.now));
+    assert_eq!(line(&world), failed);
+    world.pass(SignedDuration::from_secs(3));
+    assert_eq!(
+        line(&world),
+        "InProgress ReplicasNotReady, InProgress ReplicasNotReady: Pod/web-1-a PodNotReady"
+    );
+}

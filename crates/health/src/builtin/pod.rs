@@ -1,5 +1,7 @@
 //! Pods: phase, scheduling and containers.
 
+use std::cell::LazyCell;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Evaluator, KindRule, grace_period::fail_after};
@@ -13,9 +15,10 @@ use crate::{
 pub(super) const RULES: &[KindRule] = &[KindRule {
     id: "Pod",
     description: "`Unknown` if the node is lost; `Failed` if the phase is Failed, if a container cannot \
-                  start, is in `CrashLoopBackOff` or was OOMKilled at least twice, or if the Pod has been \
-                  unschedulable for 15 seconds; `Ready` if condition `Ready` is True or the phase is \
-                  Succeeded; `Suspended` by scheduling gates; otherwise `InProgress`.",
+                  start, is in `CrashLoopBackOff`, is not ready for its first 10 minutes after such a back-off, \
+                  or was OOMKilled at least twice, or if the Pod has been unschedulable for 15 seconds; \
+                  `Ready` if condition `Ready` is True or the phase is Succeeded; `Suspended` by scheduling \
+                  gates; otherwise `InProgress`.",
     reads: &[
         "spec.nodeName",
         "status.phase",
@@ -34,6 +37,12 @@ const SCHEDULING: SignedDuration = SignedDuration::from_secs(15);
 
 /// Restarts after which a container that was OOMKilled counts as failed.
 const OOM_RESTARTS: i64 = 2;
+
+/// Restarts from which on a container that crashes is in a crash loop: the first one has no back-off.
+const CRASH_LOOP_RESTARTS: i64 = 2;
+
+/// The kubelet resets the back-off of a container that has run for so long.
+const BACK_OFF_RESET: SignedDuration = SignedDuration::from_mins(10);
 
 /// Restarts from which on a ready Pod has a remark.
 const MANY_RESTARTS: i64 = 5;
@@ -102,6 +111,10 @@ fn failed(o: &Reader<'_>) -> Verdict {
 fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
     let not_ready_since =
         || o.condition("Ready").filter(|ready| !ready.is_true()).and_then(|ready| ready.since());
+    // Of several containers that run between two crashes, the one that started last decides: so the verdict
+    // changes only once with time.
+    let last_reset =
+        LazyCell::new(|| containers(o).filter_map(|container| container.between_crashes()?.ends_at).max());
     containers(o).find_map(|container| {
         let waiting = container.place.text("state.waiting.reason");
         let last = container.terminated("lastState");
@@ -118,15 +131,24 @@ fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
             };
             return Some(Verdict::failed(*reason, message).since(since()));
         }
-        let out_of_memory = last.as_ref().filter(|end| end.reason == reasons::OOM_KILLED)?;
-        (restarts >= OOM_RESTARTS && !container.place.flag("ready")).then(|| {
-            let message = format!(
-                "{}: OOMKilled, {restarts} restarts{}",
-                container.title(),
-                out_of_memory.last_crash()
-            );
-            Verdict::failed(reasons::OOM_KILLED, message).since(since())
-        })
+        let out_of_memory = last.as_ref().filter(|end| end.reason == reasons::OOM_KILLED);
+        if let Some(end) = out_of_memory
+            && restarts >= OOM_RESTARTS
+            && !container.place.flag("ready")
+        {
+            let message =
+                format!("{}: OOMKilled, {restarts} restarts{}", container.title(), end.last_crash());
+            return Some(Verdict::failed(reasons::OOM_KILLED, message).since(since()));
+        }
+        let CrashLoop { crash, ends_at } = container.between_crashes()?;
+        let since = not_ready_since().or(crash.at);
+        let verdict =
+            Verdict::failed(reasons::CRASH_LOOP_BACK_OFF, container.crash_loop(Some(&crash))).since(since);
+        match ends_at {
+            None => Some(verdict),
+            Some(at) if Some(at) == *last_reset => Some(verdict.until(at, pod(&o.as_of(at)))),
+            Some(_) => None,
+        }
     })
 }
 
@@ -202,6 +224,14 @@ struct Terminated<'o> {
     at: Option<Timestamp>,
 }
 
+/// A crash loop of a container that does not wait in `CrashLoopBackOff` at the moment.
+struct CrashLoop<'o> {
+    /// The last termination.
+    crash: Terminated<'o>,
+    /// When the kubelet resets the back-off, if the container runs until then. `None` if it does not run.
+    ends_at: Option<Timestamp>,
+}
+
 /// Init containers first.
 fn containers<'o>(o: &Reader<'o>) -> impl Iterator<Item = Container<'o>> + use<'o> {
     let lists = [(INIT, "status.initContainerStatuses"), ("container", "status.containerStatuses")];
@@ -225,6 +255,27 @@ impl<'o> Container<'o> {
             message: end.text("message"),
             at: end.time("finishedAt"),
         })
+    }
+
+    /// A container in a crash loop runs between two back-offs, which does not mean that it has recovered.
+    fn between_crashes(&self) -> Option<CrashLoop<'o>> {
+        if self.place.count("restartCount") < CRASH_LOOP_RESTARTS || self.place.flag("ready") {
+            return None;
+        }
+        let last = self.crash("lastState")?;
+        if self.place.has("state.terminated") {
+            return Some(CrashLoop { crash: self.crash("state")?, ends_at: None });
+        }
+        let ends_at = self.place.time("state.running.startedAt")?.checked_add(BACK_OFF_RESET).ok()?;
+        (ends_at > self.place.now()).then_some(CrashLoop { crash: last, ends_at: Some(ends_at) })
+    }
+
+    /// A termination that failed, after a run that was too short to reset the back-off.
+    fn crash(&self, state: &str) -> Option<Terminated<'o>> {
+        let end = self.terminated(state).filter(|end| end.code != 0)?;
+        let started = self.place.at(state).time("terminated.startedAt");
+        let lasted = started.zip(end.at).map(|(started, ended)| ended.duration_since(started));
+        lasted.is_none_or(|lasted| lasted < BACK_OFF_RESET).then_some(end)
     }
 
     /// The kubelet's message in CrashLoopBackOff is about the back-off. The last termination has the cause.

@@ -274,10 +274,13 @@ fn containers() -> impl Strategy<Value = Value> {
         || prop_oneof![select(WORDS).prop_map(Value::from), Just(Value::from("OOMKilled")), any_scalar()];
     let state = prop_oneof![
         Just(json!({"running": {}})),
+        time().prop_map(|time| json!({"running": {"startedAt": time}})),
         reason().prop_map(|reason| json!({"waiting": {"reason": reason}})),
-        (reason(), any_scalar(), time()).prop_map(
-            |(reason, code, time)| json!({"terminated": {"reason": reason, "exitCode": code, "finishedAt": time}})
-        ),
+        (reason(), any_scalar(), option::of(time()), time()).prop_map(|(reason, code, started, finished)| {
+            let end =
+                json!({"reason": reason, "exitCode": code, "startedAt": started, "finishedAt": finished});
+            json!({"terminated": end})
+        }),
         json_value(),
     ];
     let container = (state.clone(), state, any_scalar(), any_scalar()).prop_map(|(state, last, restarts, ready)| {

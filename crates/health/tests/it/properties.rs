@@ -58,10 +58,10 @@ proptest! {
             prop_assert_eq!(&verdict_on(&object, later.at), &later.verdict);
         }
         if then >= now {
-            let expected = match &first.later {
-                Some(later) if then >= later.at => later.verdict.clone(),
-                _ => first,
-            };
+            let mut expected = first;
+            while let Some(later) = expected.later.take_if(|later| then >= later.at) {
+                expected = later.verdict;
+            }
             prop_assert_eq!(verdict_on(&object, then), expected);
         }
     }

@@ -284,15 +284,20 @@ fn kubectl_argument(node: &Node) -> String {
     format!("{kind}/{}", node.name.name)
 }
 
-/// The container of a Pod whose status has CrashLoopBackOff, by the path of that field.
+/// The container of a Pod that is in CrashLoopBackOff, by the paths of fields. The Pod rule reads when a
+/// container was started or terminated only if it is between two crashes.
 fn crash_looping_container(node: &Node, evidence: &dyn Fn(&Node) -> Vec<Evidence>) -> Option<String> {
     const REASON: &str = "CrashLoopBackOff";
     if node.kind != GroupKind::pod() || !node.reason.contains(REASON) {
         return None;
     }
     let fields = evidence(node);
-    let mut is_crashing =
-        fields.iter().filter(|field| field.value.as_ref().and_then(Value::as_text) == Some(REASON));
+    let mut is_crashing = fields.iter().filter(|field| {
+        field.value.as_ref().and_then(Value::as_text) == Some(REASON)
+            || ["].state.running.startedAt", "].state.terminated.startedAt"]
+                .iter()
+                .any(|end| field.path.ends_with(end))
+    });
     is_crashing.find_map(|field| {
         let lists = ["status.containerStatuses[", "status.initContainerStatuses["];
         let rest = lists.iter().find_map(|list| field.path.strip_prefix(list))?;
@@ -500,6 +505,22 @@ mod tests {
     #[case::not_found(pod("NotFound", false), &[TREE])]
     #[case::forbidden(pod("Forbidden", true), &[TREE])]
     fn hints(#[case] node: Node, #[case] expected: &[&str]) {
+        let path = "status.containerStatuses[app].state.waiting.reason".to_owned();
+        let waits = Evidence { path, value: Some(Value::Text("CrashLoopBackOff".into())) };
+        assert_eq!(next(&node, &waits), expected);
+    }
+
+    #[rstest]
+    #[case::running("running")]
+    #[case::terminated("terminated")]
+    fn hints_between_crashes(#[case] state: &str) {
+        let path = format!("status.initContainerStatuses[migrate].state.{state}.startedAt");
+        let started = Evidence { path, value: Some(Value::Text("2026-03-01T12:00:00Z".into())) };
+        let logs = "kubectl logs web-0 -c migrate --previous -n shop --context c";
+        assert_eq!(next(&pod("CrashLoopBackOff", true), &started), [TREE, logs]);
+    }
+
+    fn next(node: &Node, evidence: &Evidence) -> Vec<String> {
         let group = Group {
             kind: GroupKind::bellwether("Application"),
             name: NamespacedName::new("shop", "web"),
@@ -521,10 +542,6 @@ mod tests {
             flags: Flags { own: flags.clone(), kubectl: Some(flags) },
             forbidden: &[],
         };
-        let evidence = |_: &Node| {
-            let path = "status.containerStatuses[app].state.waiting.reason".to_owned();
-            vec![Evidence { path, value: Some(Value::Text("CrashLoopBackOff".into())) }]
-        };
-        assert_eq!(page.next(&node, &evidence), expected);
+        page.next(node, &|_: &Node| vec![evidence.clone()])
     }
 }
