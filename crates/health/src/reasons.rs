@@ -76,6 +76,8 @@ reasons! {
     ERROR = "Error";
     /// CustomResourceDefinition: condition `Established` is True.
     ESTABLISHED = "Established";
+    /// StatefulSet, DaemonSet, Job: Pods have not been created for a minute; the Events of the object say why.
+    FAILED_CREATE = "FailedCreate";
     /// A condition or a phase is good, but the status reports a failure; the message quotes it.
     FAILURE_REPORTED = "FailureReported";
     /// Pod: the container runtime cannot inspect the image of a container.

@@ -3,7 +3,7 @@
 /// The fields of an object to keep when it is decoded.
 ///
 /// A plan is a tree of field names. Lists are transparent: `status.containerStatuses.name` keeps the name in
-/// every entry. Only a path that names `metadata.managedFields` or the last applied configuration keeps them.
+/// every entry. Only a path that names the last applied configuration keeps it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub(crate) root: Node,
@@ -40,6 +40,9 @@ const BOOKKEEPING: &[&[&str]] = &[
     &["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"],
 ];
 
+/// When the status and the other fields were written last.
+const WRITE_TIMES: &[&str] = &["metadata.managedFields.subresource", "metadata.managedFields.time"];
+
 /// Large or secret fields that no built-in rule reads.
 const CONTENTS: &[&[&str]] = &[
     &["data"],
@@ -73,11 +76,12 @@ impl Plan {
         Self::whole().without(CONTENTS)
     }
 
-    /// Keeps every field except managed fields and the last applied configuration.
+    /// Keeps every field except the last applied configuration and managed fields. Of these, it keeps the times
+    /// of the writes.
     ///
     /// For rules that may read any field.
     pub fn whole() -> Self {
-        Self { root: Node::ALL }.without(BOOKKEEPING)
+        Self { root: Node::ALL }.without(BOOKKEEPING).with_all(WRITE_TIMES)
     }
 
     /// Whether nothing outside `apiVersion`, `kind` and `metadata` is kept.
@@ -234,7 +238,8 @@ mod tests {
         let plan = Plan::everything();
         assert!(kept(&plan, "spec.template.spec.containers.image"));
         assert!(kept(&plan, "metadata.labels"));
-        for secret in ["metadata.managedFields", "data", "spec.template.spec.containers.env"] {
+        assert!(kept(&plan, "metadata.managedFields.time"));
+        for secret in ["metadata.managedFields.fieldsV1", "data", "spec.template.spec.containers.env"] {
             assert!(!kept(&plan, secret), "{secret}");
         }
     }

@@ -2,7 +2,7 @@
 
 use bellwether_model::State;
 
-use super::{Evaluator, KindRule};
+use super::{Evaluator, KindRule, missing_pods};
 use crate::{
     generation,
     read::{Condition, Reader},
@@ -21,17 +21,26 @@ pub(super) const RULES: &[KindRule] = &[
     },
     KindRule {
         id: "apps/StatefulSet",
-        description: "`Failed` if condition `ReplicaFailure` is True; `Ready` if all replicas are ready and \
+        description: "`Failed` if condition `ReplicaFailure` is True, or if Pods have not been created for a \
+                      minute although all others are available; `Ready` if all replicas are ready and \
                       of the update revision; otherwise `InProgress`. With a partition, only replicas from \
                       that ordinal on must be updated; with OnDelete, none.",
-        reads: &["spec.replicas", "spec.minReadySeconds", "spec.updateStrategy", "status"],
+        reads: &[
+            "spec.replicas",
+            "spec.minReadySeconds",
+            "spec.updateStrategy",
+            "status",
+            missing_pods::SUBRESOURCES,
+            missing_pods::TIMES,
+        ],
         evaluator: Evaluator::Function(stateful_set),
     },
     KindRule {
         id: "apps/DaemonSet",
         description: "`Ready` if the Pod of every matching node is updated (unless OnDelete), ready and \
-                      available, or if no node matches; otherwise `InProgress`.",
-        reads: &["spec.updateStrategy", "status"],
+                      available, or if no node matches; `Failed` if Pods have not been created for a minute \
+                      although all others are available; otherwise `InProgress`.",
+        reads: &["spec.updateStrategy", "status", missing_pods::SUBRESOURCES, missing_pods::TIMES],
         evaluator: Evaluator::Function(daemon_set),
     },
     KindRule {
@@ -117,6 +126,9 @@ fn stateful_set(o: &Reader<'_>) -> Verdict {
         what: REPLICA,
     };
     let verdict = counts.evaluate(o).progress(done, desired);
+    if verdict.state == State::InProgress {
+        return counts.with_missing_pods(o, verdict);
+    }
     if verdict.state != State::Ready || on_delete {
         return verdict;
     }
@@ -161,7 +173,8 @@ fn daemon_set(o: &Reader<'_>) -> Verdict {
         available,
         what: "Pod",
     };
-    counts.evaluate(o).progress(done, desired)
+    let verdict = counts.evaluate(o).progress(done, desired);
+    if verdict.state == State::InProgress { counts.with_missing_pods(o, verdict) } else { verdict }
 }
 
 fn replica_set(o: &Reader<'_>) -> Verdict {
@@ -206,6 +219,16 @@ impl Counts {
             Some(available) => verdict.since(available.since()),
             None => verdict,
         }
+    }
+
+    /// For kinds without the condition `ReplicaFailure`.
+    fn with_missing_pods(&self, o: &Reader<'_>, verdict: Verdict) -> Verdict {
+        let missing = self.desired - self.existing;
+        if missing <= 0 || self.available < self.existing {
+            return verdict;
+        }
+        let ready = of(self.ready, self.desired, self.what);
+        missing_pods::fail_later(o, verdict, format!("{ready} ready, {missing} not created"))
     }
 
     fn verdict(&self, o: &Reader<'_>) -> Verdict {

@@ -1,6 +1,6 @@
 //! Batch workloads: Job, CronJob.
 
-use super::{Evaluator, KindRule};
+use super::{Evaluator, KindRule, missing_pods};
 use crate::{
     read::{Condition, Reader},
     reasons,
@@ -10,10 +10,17 @@ use crate::{
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "batch/Job",
-        description: "`Ready` if complete; `Failed` if condition `Failed` or `FailureTarget` is True; \
-                      `Suspended` if suspended; otherwise `InProgress`. Progress counts succeeded \
-                      completions.",
-        reads: &["spec.completions", "spec.suspend", "status"],
+        description: "`Ready` if complete; `Failed` if condition `Failed` or `FailureTarget` is True, or if \
+                      no Pod has failed and none has been created for a minute; `Suspended` if suspended; \
+                      otherwise `InProgress`. Progress counts succeeded completions.",
+        reads: &[
+            "spec.completions",
+            "spec.suspend",
+            "spec.managedBy",
+            "status",
+            missing_pods::SUBRESOURCES,
+            missing_pods::TIMES,
+        ],
         evaluator: Evaluator::Function(job),
     },
     KindRule {
@@ -50,9 +57,20 @@ fn job(o: &Reader<'_>) -> Verdict {
     if !o.has("status.startTime") {
         return Verdict::in_progress(reasons::NOT_STARTED, "not started yet");
     }
-    let failures = if failures > 0 { format!(", {failures} failed") } else { String::new() };
-    let message = format!("{}, {active} active{failures}", progress.describe());
-    progress.of(Verdict::in_progress(reasons::RUNNING, message).since(o.time("status.startTime")))
+    let failed = if failures > 0 { format!(", {failures} failed") } else { String::new() };
+    let message = format!("{}, {active} active{failed}", progress.describe());
+    let verdict =
+        progress.of(Verdict::in_progress(reasons::RUNNING, message).since(o.time("status.startTime")));
+    // After a failure, the controller waits before it creates the next Pod. Pods that have ended are not active
+    // before the controller has counted them.
+    let uncounted = ["succeeded", "failed"]
+        .into_iter()
+        .any(|end| o.items(&format!("status.uncountedTerminatedPods.{end}")).next().is_some());
+    let is_of_others = !matches!(o.text("spec.managedBy"), "" | "kubernetes.io/job-controller");
+    if is_of_others || active > 0 || failures > 0 || o.count("status.terminating") > 0 || uncounted {
+        return verdict;
+    }
+    missing_pods::fail_later(o, verdict, format!("{}, no Pod created", progress.describe()))
 }
 
 /// A Job with a work queue has no `spec.completions`: it is complete when its Pods decide so.

@@ -7,6 +7,7 @@ mod cluster;
 mod declarative;
 mod gateway;
 mod grace_period;
+mod missing_pods;
 mod network;
 mod operators;
 mod own;

@@ -105,7 +105,9 @@ fn times(#[case] json: &str, #[case] is_time: bool) {
 
 /// Secret and large fields are not kept in memory.
 #[rstest]
-#[case::managed_fields(r#"{"metadata":{"name":"kept","managedFields":[{"manager":"SECRET"}]}}"#)]
+#[case::managed_fields(
+    r#"{"metadata":{"name":"kept","managedFields":[{"manager":"SECRET","fieldsV1":{"f:SECRET":{}}}]}}"#
+)]
 #[case::last_applied(
     r#"{"metadata":{"name":"kept","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"SECRET\":1}"}}}"#
 )]
