@@ -42,13 +42,13 @@ pub struct Part {
     /// Whether the Application must own it.
     handed_over: bool,
     /// Suspended, and what runs of it is not available.
-    blocks: bool,
+    pub blocks: bool,
     /// For a workload, whether it is scaled to zero.
     scaled_to_zero: Option<bool>,
     /// A Service without a ready endpoint, which matters unless all workloads are scaled to zero.
     lacks_endpoints: bool,
     /// The name of the Pod because of which it is not ready.
-    cause: Option<String>,
+    pub cause: Option<String>,
     /// Reason, message and rule of the verdict. None if the object is missing or unreadable.
     says: Option<(String, String, String)>,
 }
@@ -77,6 +77,11 @@ impl Totals {
 }
 
 impl Part {
+    /// The reason of the verdict. None if the object is missing or unreadable.
+    pub fn reason(&self) -> Option<&str> {
+        self.says.as_ref().map(|(reason, ..)| &**reason)
+    }
+
     /// The text about the object in the message of Ready.
     fn one_line(&self) -> String {
         let Some((reason, message, _)) = &self.says else { return String::new() };
@@ -264,14 +269,7 @@ impl Oracle<'_> {
         if app.metadata.deletion_timestamp.is_some() {
             return State::Terminating;
         }
-        match readiness(&self.all_states(app, parts)) {
-            ("True", _) => State::Ready,
-            (_, "ComponentsFailed") => State::Failed,
-            (_, "ComponentsMissing") => State::Missing,
-            (_, "ComponentsInProgress") => State::InProgress,
-            (_, "ComponentsTerminating") => State::Terminating,
-            _ => State::Unknown,
-        }
+        state_of(readiness(&self.all_states(app, parts)))
     }
 
     /// `status.reason` where it is that of a verdict.
@@ -605,6 +603,18 @@ pub fn readiness(states: &[State]) -> (&'static str, &'static str) {
         ("Unknown", "NoComponents")
     } else {
         ("True", "ComponentsReady")
+    }
+}
+
+/// `status.state` of an Application that is not being deleted, from status and reason of Ready.
+pub fn state_of(ready: (&str, &str)) -> State {
+    match ready {
+        ("True", _) => State::Ready,
+        (_, "ComponentsFailed") => State::Failed,
+        (_, "ComponentsMissing") => State::Missing,
+        (_, "ComponentsInProgress") => State::InProgress,
+        (_, "ComponentsTerminating") => State::Terminating,
+        _ => State::Unknown,
     }
 }
 
