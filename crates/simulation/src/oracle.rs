@@ -20,7 +20,7 @@ use crate::known::Known;
 
 pub use members::{Part, Totals, belongs, is_announced};
 pub(crate) use members::{is_counted, selects};
-pub use readiness::{counts, readiness};
+pub use readiness::{counts, readiness, state_of};
 
 /// What a controller knows at a point in time.
 pub struct Oracle<'a> {

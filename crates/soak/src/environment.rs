@@ -1,6 +1,11 @@
 //! The control plane, two controllers and their rights.
 
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result};
 use bellwether_testkit::{
@@ -35,7 +40,7 @@ pub(crate) struct Environment {
     replicas: [Replica; 2],
     /// A controller manager with only the garbage collector. The load acts as the other controllers.
     collector: Program,
-    /// The grants for the kinds of the members.
+    /// The grants for the kinds of the members and for those below.
     rights: Mutex<BTreeMap<Kind, Grant>>,
     /// The uid of the anchor in each namespace.
     anchors: BTreeMap<&'static str, String>,
@@ -181,7 +186,7 @@ impl Environment {
         let mut writes = BTreeMap::new();
         let mut resources = vec!["applications.bellwether.dev/status".to_owned()];
         resources.push("healthrules.bellwether.dev/status".to_owned());
-        resources.extend(Kind::ALL.map(|kind| kind.api_resource().qualified_name()));
+        resources.extend(Kind::MEMBERS.map(|kind| kind.api_resource().qualified_name()));
         resources.push("events.events.k8s.io".to_owned());
         for resource in resources {
             let requests = Requests::writes().resource(&resource);
@@ -206,6 +211,11 @@ impl Environment {
         self.replicas.iter().flat_map(Replica::runs).collect()
     }
 
+    /// When controllers were started.
+    pub(crate) fn starts(&self) -> Vec<Instant> {
+        self.replicas.iter().flat_map(Replica::starts).collect()
+    }
+
     pub(crate) fn failed_starts(&self) -> usize {
         self.replicas.iter().map(Replica::failed_starts).sum()
     }
@@ -221,6 +231,9 @@ impl Environment {
 
 async fn grant(cluster: &Cluster, user: &Access, kind: Kind) -> Result<Grant> {
     let resource = kind.api_resource();
-    let rules = vec![rule(&["get", "list", "watch", "patch"], resource.group, &[resource.plural])];
+    let mut verbs = vec!["get", "list", "watch"];
+    // Controllers write nothing below members.
+    verbs.extend(kind.is_member().then_some("patch"));
+    let rules = vec![rule(&verbs, resource.group, &[resource.plural])];
     cluster.grant(user, None, rules).await
 }

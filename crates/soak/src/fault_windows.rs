@@ -78,8 +78,31 @@ impl FaultWindows {
 
     /// The oldest moment whose state of a kind a controller may see at time `at`.
     pub(crate) fn since(&self, kind: Kind, at: Instant) -> Instant {
+        self.since_of(Some(kind), at)
+    }
+
+    /// The same for all kinds at once.
+    pub(crate) fn since_all(&self, at: Instant) -> Instant {
+        self.since_of(None, at)
+    }
+
+    /// Whether a controller may have missed a version of the HealthRule that was in force between two moments:
+    /// without a fault, its watch shows every version.
+    pub(crate) fn may_hide_rule(&self, begin: Instant, end: Instant) -> bool {
+        let since = self.since_of(None, end + NORMAL_DELAY);
+        since < end && since <= begin
+    }
+
+    /// Whether a controller with this start may not know what was replaced at time `at`.
+    pub(crate) fn is_late(&self, start: Instant, at: Instant) -> bool {
+        start >= self.since_of(None, at)
+    }
+
+    /// The oldest moment whose state of a kind a controller may see; of the HealthRules without a kind.
+    fn since_of(&self, kind: Option<Kind>, at: Instant) -> Instant {
         let all = self.lock();
-        let own = |window: &&FaultWindow| window.kind.is_none_or(|other| other == kind) && window.from <= at;
+        let own =
+            |window: &&FaultWindow| window.kind.is_none_or(|other| Some(other) == kind) && window.from <= at;
         let mut since = at.checked_sub(NORMAL_DELAY).unwrap_or(at);
         // Windows that overlap count as one.
         while let Some(earlier) =

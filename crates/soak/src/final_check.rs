@@ -22,8 +22,12 @@ use tokio::time::sleep;
 use crate::{
     alarm::Alarms,
     environment::Environment,
+    fault_windows::FaultWindows,
+    history::Missed,
     objects::{APPLICATION, ApiResource, HEALTH_RULE, Kind, Objects, ROLLUP},
+    observer::Observer,
     rules,
+    status_checks::GRACE,
     watch::list,
 };
 
@@ -33,18 +37,28 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 /// How long the controllers must not write anything afterwards.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// How long it may take until that quiet time begins.
-const QUIET_WITHIN: Duration = Duration::from_mins(1);
+/// How long it may take until that quiet time begins: for a minute or so, time alone changes what Pods say and
+/// whether an unknown state is reported as a Warning.
+const QUIET_WITHIN: Duration = Duration::from_secs(150);
 
 /// All objects, as the API server lists them.
 struct ClusterState(BTreeMap<GroupKind, Known>);
 
 /// Waits until all statuses are right, then until the controllers stop writing. Returns the time until the
 /// statuses were right; `None` after a timeout.
-pub(crate) async fn settle(environment: &Environment, alarms: &Alarms) -> Result<Option<Duration>> {
+pub(crate) async fn settle(
+    environment: &Environment,
+    observer: &Observer,
+    windows: &FaultWindows,
+    alarms: &Alarms,
+) -> Result<Option<Duration>> {
     let begun = Instant::now();
+    let differences = async || -> Result<Vec<String>> {
+        let state = ClusterState::read(environment.client()).await?;
+        Ok(state.differences(&rules_in_force(environment, observer, windows)))
+    };
     let right = loop {
-        let differences = ClusterState::read(environment.client()).await?.differences();
+        let differences = differences().await?;
         if differences.is_empty() {
             break begun.elapsed();
         }
@@ -69,11 +83,31 @@ pub(crate) async fn settle(environment: &Environment, alarms: &Alarms) -> Result
             alarms.raise(&format!("controller {} does not have a watch for every kind", replica.name()));
         }
     }
-    // The last writes must not have made anything wrong.
-    if let Some(mistake) = ClusterState::read(environment.client()).await?.differences().first() {
+    // The last writes must not have made anything wrong. Time alone may have changed what Pods say just now.
+    let mut mistakes = differences().await?;
+    let begun = Instant::now();
+    while !mistakes.is_empty() && begun.elapsed() < QUIET {
+        sleep(Duration::from_millis(250)).await;
+        mistakes = differences().await?;
+    }
+    if let Some(mistake) = mistakes.first() {
         alarms.raise(&format!("a status became wrong although no object had changed: {mistake}"));
     }
     Ok(Some(right))
+}
+
+/// What a controller may apply as the HealthRule now: it depends on what it has seen.
+fn rules_in_force(
+    environment: &Environment,
+    observer: &Observer,
+    windows: &FaultWindows,
+) -> Vec<Option<Rc<Object>>> {
+    let starts = environment.starts();
+    let missed = Missed {
+        version: &|begin, end| windows.may_hide_rule(begin, end),
+        all_before: &|replaced| starts.iter().any(|start| windows.is_late(*start, replaced)),
+    };
+    observer.seen().history.rules_now(&missed)
 }
 
 /// Waits until the controllers stop writing.
@@ -123,15 +157,24 @@ impl ClusterState {
         Ok(Self(kinds))
     }
 
-    /// All differences from the oracle.
-    fn differences(&self) -> Vec<String> {
-        let kinds = self.0.iter().map(|(kind, known)| (kind.clone(), known)).collect();
+    /// All differences from the oracle, for the best of the HealthRules that may be in force.
+    fn differences(&self, in_force: &[Option<Rc<Object>>]) -> Vec<String> {
+        let all = in_force.iter().map(|rule| self.differences_by(rule.as_ref()));
+        all.min_by_key(Vec::len).unwrap_or_default()
+    }
+
+    /// All differences from the oracle if this is the HealthRule in force.
+    fn differences_by(&self, in_force: Option<&Rc<Object>>) -> Vec<String> {
+        let mut kinds: BTreeMap<_, _> = self.0.iter().map(|(kind, known)| (kind.clone(), known)).collect();
+        let objects = in_force.map(|rule| (rule.name.clone(), Rc::clone(rule))).into_iter().collect();
+        let rules = Known { listed: true, objects, ..Known::default() };
+        kinds.insert(HEALTH_RULE.group_kind(), &rules);
         let oracle = Oracle { kinds, now: Timestamp::now() };
         let mut differences = Vec::new();
         for object in self.objects(&APPLICATION.group_kind()).filter(|app| !app.is_deleting()) {
             differences.extend(status_differences(&oracle, object));
         }
-        for kind in Kind::ALL.map(|kind| kind.api_resource().group_kind()) {
+        for kind in Kind::MEMBERS.map(|kind| kind.api_resource().group_kind()) {
             for object in self.objects(&kind) {
                 let Some(should) = oracle.owners(&kind, object) else { continue };
                 let is: Vec<_> = object.owners().collect();
@@ -141,14 +184,23 @@ impl ClusterState {
                 }
             }
         }
+        let is_valid = in_force.is_some_and(|rule| rules::is_valid(&rule.value));
         for rule in self.objects(&HEALTH_RULE.group_kind()).map(|rule| &rule.value) {
-            let valid = condition(&rule["status"], "Valid").map(|it| &it["status"]);
-            let should = if rules::is_valid(rule) { "True" } else { "False" };
+            let valid = condition(&rule["status"], "Valid");
+            let valid = valid.map(|it| [&it["status"], &it["reason"]]);
+            let should = match (rules::is_valid(rule), is_valid) {
+                (true, _) => ["True", "Active"],
+                (false, true) => ["False", "LastValidInForce"],
+                (false, false) => ["False", "Invalid"],
+            };
             if valid.is_none_or(|valid| valid != should)
                 || rule["status"]["observedGeneration"] != rule["metadata"]["generation"]
             {
-                differences.push(format!("HealthRule: Valid is {valid:?}, want {should}"));
+                differences.push(format!("HealthRule: Valid is {valid:?}, want {should:?}"));
             }
+        }
+        if self.objects(&HEALTH_RULE.group_kind()).next().is_none() != in_force.is_none() {
+            differences.push("the observer does not know the current HealthRule".to_owned());
         }
         differences
     }
@@ -170,6 +222,13 @@ fn status_differences(oracle: &Oracle<'_>, object: &Object) -> Vec<String> {
     let mut differences: Vec<_> = differing
         .map(|(field, should)| format!("{name}: {field} is {}, want {should}", published[field]))
         .collect();
+    let created = object.metadata()["creationTimestamp"].as_str().and_then(|it| it.parse().ok());
+    let is_reported = |state: &Json| status["lastEvent"]["state"] == *state;
+    if created.is_none_or(|created: Timestamp| created + GRACE < oracle.now) && !is_reported(&status["state"])
+    {
+        differences
+            .push(format!("{name}: lastEvent is {}, state is {}", status["lastEvent"], status["state"]));
+    }
     if let Some(adopted) = condition(status, "Adopted") {
         differences.push(format!("{name}: unexpected condition {adopted}"));
     }

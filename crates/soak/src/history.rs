@@ -1,4 +1,4 @@
-//! The history of all members.
+//! The history of all members, of the objects below them, and of the HealthRule.
 //!
 //! Its clock is the etcd revision: etcd numbers all changes of all kinds in one order, and the
 //! resourceVersion of an object is the revision of its last change.
@@ -12,7 +12,10 @@ use std::{
 use bellwether_engine::NamespacedName;
 use bellwether_simulation::{known::Known, object::Object};
 
-use crate::objects::{Kind, Objects};
+use crate::{
+    objects::{Kind, Objects},
+    rules,
+};
 
 pub(crate) type Revision = u64;
 
@@ -22,15 +25,32 @@ const RETENTION: Duration = Duration::from_mins(5);
 #[derive(Default)]
 pub(crate) struct History {
     records: BTreeMap<(Kind, String), Record>,
-    /// The HealthRule after each change of its spec; `None` after its deletion.
-    rules: Vec<(Revision, Option<Rc<Object>>)>,
+    rules: Vec<RuleVersion>,
     /// The latest observed revision at each time.
     clock: VecDeque<(Instant, Revision)>,
     /// Revisions between which the watch of a kind may have missed changes.
     gaps: Vec<(Kind, Revision, Revision)>,
 }
 
-/// The members of one kind in one namespace.
+/// The HealthRule after a change of its spec.
+struct RuleVersion {
+    revision: Revision,
+    seen: Instant,
+    /// `None` after its deletion.
+    rule: Option<Rc<Object>>,
+    /// Whether the observer may have missed versions between the one before and this one.
+    has_gap: bool,
+}
+
+/// What a controller may have missed of the HealthRule.
+pub(crate) struct Missed<'a> {
+    /// Whether it may have missed a version that was in force between two moments.
+    pub(crate) version: &'a dyn Fn(Instant, Instant) -> bool,
+    /// Whether it may have been started too late to know what was replaced at a moment.
+    pub(crate) all_before: &'a dyn Fn(Instant) -> bool,
+}
+
+/// The objects of one kind in one namespace.
 #[derive(Default)]
 struct Record {
     /// The state before the first kept change.
@@ -61,12 +81,20 @@ impl History {
     }
 
     /// Records a change of the HealthRule; `None` is its deletion.
-    pub(crate) fn note_rule(&mut self, revision: Revision, rule: Option<Rc<Object>>) {
-        let spec = |rule: &Option<Rc<Object>>| rule.as_ref().map(|rule| rule.value["spec"].clone());
-        let before = self.rules.last().and_then(|(_, rule)| spec(rule));
-        if before != spec(&rule) {
-            self.rules.push((revision, rule));
+    pub(crate) fn note_rule(&mut self, revision: Revision, seen: Instant, rule: Option<Rc<Object>>) {
+        let generation = |rule: &Object| rule.metadata()["generation"].as_u64().unwrap_or(1);
+        let identity = |rule: &Rc<Object>| (rule.uid().to_owned(), generation(rule));
+        let before = self.rules.last().and_then(|last| last.rule.as_ref()).map(identity);
+        let now = rule.as_ref().map(identity);
+        if before == now {
+            return;
         }
+        let has_gap = match (before, now) {
+            (Some((one, before)), Some((other, now))) => one != other || now != before + 1,
+            (None, Some((_, now))) => now != 1,
+            (_, None) => false,
+        };
+        self.rules.push(RuleVersion { revision, seen, rule, has_gap });
     }
 
     /// Records that changes of a kind between these revisions may be missing.
@@ -133,12 +161,85 @@ impl History {
         !is_checked && is_so(&known)
     }
 
-    /// The HealthRule at revision `from` and after each later change before revision `to`.
-    pub(crate) fn rules_between(&self, from: Revision, to: Revision) -> Vec<Option<&Rc<Object>>> {
-        let first = self.rules.iter().rev().find(|(revision, _)| *revision <= from);
-        let later = self.rules.iter().filter(|(revision, _)| *revision > from && *revision < to);
-        let later = later.map(|(_, rule)| rule.as_ref());
-        [first.and_then(|(_, rule)| rule.as_ref())].into_iter().chain(later).collect()
+    /// What a controller may apply as the HealthRule from revision `from` until before revision `to`: each
+    /// version, or what [`Self::in_force`] returns for it.
+    pub(crate) fn rules_between(
+        &self,
+        from: Revision,
+        to: Revision,
+        missed: &Missed<'_>,
+    ) -> Vec<Option<Rc<Object>>> {
+        let first = self.rules.partition_point(|version| version.revision <= from);
+        let end = self.rules.partition_point(|version| version.revision < to).max(first);
+        let mut all: Vec<Option<Rc<Object>>> = Vec::new();
+        let mut add = |rule: Option<Rc<Object>>| {
+            if !all.iter().any(|other| other.as_ref().map(Rc::as_ptr) == rule.as_ref().map(Rc::as_ptr)) {
+                all.push(rule);
+            }
+        };
+        match first.checked_sub(1) {
+            Some(index) => self.in_force(index, missed).into_iter().for_each(&mut add),
+            None => add(None),
+        }
+        for index in first..end {
+            self.in_force(index, missed).into_iter().for_each(&mut add);
+            if let Some(rule) = self.rules[index].rule.as_ref().filter(|_| self.rules[index].has_gap) {
+                rules::valid_versions(rule).map(Some).chain([None]).for_each(&mut add);
+            }
+        }
+        all
+    }
+
+    /// What a controller may apply as the current HealthRule.
+    pub(crate) fn rules_now(&self, missed: &Missed<'_>) -> Vec<Option<Rc<Object>>> {
+        match self.rules.len().checked_sub(1) {
+            Some(index) => self.in_force(index, missed),
+            None => vec![None],
+        }
+    }
+
+    /// What a controller that knows this version may apply. Instead of an invalid version, it applies the last
+    /// valid one that it knows. If it knows none, the invalid version makes its kind Unknown.
+    fn in_force(&self, index: usize, missed: &Missed<'_>) -> Vec<Option<Rc<Object>>> {
+        let current = &self.rules[index].rule;
+        let Some(invalid) = current.as_ref().filter(|rule| !rules::is_valid(&rule.value)) else {
+            return vec![current.clone()];
+        };
+        let mut all = Vec::new();
+        for index in (0..=index).rev() {
+            let RuleVersion { seen, rule, has_gap, .. } = &self.rules[index];
+            let Some(rule) = rule.as_ref().filter(|rule| rule.uid() == invalid.uid()) else { break };
+            if rules::is_valid(&rule.value) {
+                all.push(Some(Rc::clone(rule)));
+                let replaced = self.rules[index + 1].seen;
+                if (missed.all_before)(replaced) {
+                    all.push(Some(Rc::clone(invalid)));
+                }
+                if !(missed.version)(*seen, replaced) {
+                    return all;
+                }
+            }
+            if *has_gap {
+                all.extend(rules::valid_versions(rule).map(Some));
+            }
+        }
+        all.push(Some(Rc::clone(invalid)));
+        all
+    }
+
+    /// Each distinct state of the objects of a kind between two revisions, as [`Self::was_ever`] has them.
+    pub(crate) fn states(
+        &self,
+        (kind, namespace): (Kind, &str),
+        (from, to): (Revision, Revision),
+        concerns: impl Fn(&Object) -> bool,
+    ) -> Vec<Known> {
+        let mut states = Vec::new();
+        self.was_ever((kind, namespace), (from, to), concerns, |known| {
+            states.push(known.clone());
+            false
+        });
+        states
     }
 
     /// Whether changes of a kind may be missing between these revisions.
@@ -186,13 +287,8 @@ mod tests {
 
     /// All states between two revisions, in order.
     fn states(history: &History, from: Revision, to: Revision) -> Vec<String> {
-        let mut states = Vec::new();
         let concerns = |object: &Object| object.uid() != "other";
-        history.was_ever((Kind::Widget, "team"), (from, to), concerns, |known| {
-            states.push(uids(known));
-            false
-        });
-        states
+        history.states((Kind::Widget, "team"), (from, to), concerns).iter().map(uids).collect()
     }
 
     #[test]
@@ -229,24 +325,70 @@ mod tests {
         assert_eq!(history.time_of(25), Some(begun + Duration::from_secs(30)));
     }
 
+    /// A history of a HealthRule: revision, uid and variant (0: deleted). Each change is a second after the one
+    /// before.
+    fn history_of_rules(changes: &[(Revision, &str, usize)]) -> History {
+        let (mut history, begun) = (History::default(), Instant::now());
+        let mut generations = BTreeMap::new();
+        for (revision, uid, choice) in changes {
+            let seen = begun + Duration::from_secs(*revision);
+            let generation = generations.entry(*uid).or_insert(0);
+            *generation += 1;
+            let mut rule = rules::written(*choice);
+            rule["metadata"]["uid"] = json!(uid);
+            rule["metadata"]["generation"] = json!(generation);
+            let rule = (*choice > 0).then(|| Rc::new(Object::new(rule)));
+            history.note_rule(*revision, seen, rule);
+        }
+        history
+    }
+
+    /// The variants that [`History::rules_between`] returns.
+    fn between(history: &History, from: Revision, to: Revision, missed: &Missed<'_>) -> Vec<usize> {
+        let is = |choice: &usize, rule: &Object| rules::written(*choice)["spec"] == rule.value["spec"];
+        let variant = |rule: Option<Rc<Object>>| {
+            rule.map_or(0, |rule| (1..rules::CHOICES).find(|choice| is(choice, &rule)).expect("a variant"))
+        };
+        history.rules_between(from, to, missed).into_iter().map(variant).collect()
+    }
+
+    const NOTHING: Missed<'_> = Missed { version: &|_, _| false, all_before: &|_| false };
+
     #[test]
     fn a_rule_applies_until_the_next_change() {
-        let mut history = History::default();
-        let rule = |uid: &str, choice: u32| {
-            Some(Rc::new(Object::new(json!({ "metadata": { "uid": uid }, "spec": choice }))))
-        };
-        let between = |history: &History, from, to| -> Vec<String> {
-            let rules = history.rules_between(from, to).into_iter();
-            rules.map(|rule| rule.map_or("none", |rule| rule.uid()).to_owned()).collect()
-        };
-        assert_eq!(between(&history, 5, 10), ["none"]);
-        history.note_rule(10, rule("a", 1));
-        history.note_rule(15, rule("b", 1));
-        history.note_rule(20, rule("c", 2));
-        assert_eq!(between(&history, 5, 10), ["none"]);
-        assert_eq!(between(&history, 5, 11), ["none", "a"]);
-        assert_eq!(between(&history, 12, 30), ["a", "c"], "a rule with the same spec is the same rule");
-        history.note_rule(40, None);
-        assert_eq!(between(&history, 30, 50), ["c", "none"]);
+        let history = history_of_rules(&[(10, "a", 1), (20, "a", 2), (40, "a", 0)]);
+        assert_eq!(between(&history, 5, 10, &NOTHING), [0]);
+        assert_eq!(between(&history, 5, 11, &NOTHING), [0, 1]);
+        assert_eq!(between(&history, 12, 30, &NOTHING), [1, 2]);
+        assert_eq!(between(&history, 30, 50, &NOTHING), [2, 0]);
+    }
+
+    #[test]
+    fn the_last_valid_version_stays_in_force() {
+        let invalid = 3;
+        let history = history_of_rules(&[
+            (10, "a", 1),
+            (20, "a", 2),
+            (30, "a", invalid),
+            (40, "a", 0),
+            (50, "b", invalid),
+            (60, "b", 1),
+        ]);
+        assert_eq!(between(&history, 30, 40, &NOTHING), [2]);
+        assert_eq!(between(&history, 50, 60, &NOTHING), [invalid], "no valid version of this object");
+        let started = Missed { all_before: &|_| true, ..NOTHING };
+        assert_eq!(between(&history, 30, 40, &started), [2, invalid]);
+        let lagging = Missed { version: &|begin, end| end - begin < Duration::from_secs(15), ..NOTHING };
+        assert_eq!(between(&history, 30, 40, &lagging), [2, 1, invalid], "both versions were short");
+    }
+
+    #[test]
+    fn after_a_gap_any_version_may_be_the_last_valid_one() {
+        let mut history = history_of_rules(&[(10, "a", 1)]);
+        let mut rule = rules::written(3);
+        rule["metadata"] = json!({ "name": rules::NAME, "uid": "a", "generation": 3 });
+        history.note_rule(20, Instant::now(), Some(Rc::new(Object::new(rule))));
+        let all = between(&history, 20, 30, &NOTHING);
+        assert!([1, 2].iter().all(|choice| all.contains(choice)), "{all:?}");
     }
 }

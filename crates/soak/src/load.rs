@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::Result;
 use bellwether_engine::NamespacedName;
+use bellwether_simulation::object::Object;
 use http::{Request, request::Builder};
 use kube::Client;
 use rand::{Rng, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
@@ -21,6 +22,7 @@ use tokio::{
 };
 
 use crate::{
+    below,
     environment::Environment,
     objects::{self, APPLICATION, APPLICATIONS, ApiResource, DesiredObject, HEALTH_RULE, Kind, NAMESPACES},
     observer::Observer,
@@ -59,10 +61,13 @@ enum Action {
     DeleteApplication,
     AddCondition,
     ChangeRule,
+    RollOut,
+    ReportPod,
+    DeletePod,
 }
 
 /// Relative weights.
-const ACTIONS: [(Action, u32); 13] = [
+const ACTIONS: [(Action, u32); 16] = [
     (Action::ReportStatus, 300),
     (Action::Edit, 130),
     (Action::Create, 300),
@@ -76,6 +81,9 @@ const ACTIONS: [(Action, u32); 13] = [
     (Action::DeleteApplication, 10),
     (Action::AddCondition, 20),
     (Action::ChangeRule, 8),
+    (Action::RollOut, 60),
+    (Action::ReportPod, 120),
+    (Action::DeletePod, 30),
 ];
 
 impl Load {
@@ -154,6 +162,8 @@ impl Load {
                 self.act_on_application(action, random).await
             }
             Action::ChangeRule => self.change_rule(random).await,
+            Action::RollOut => self.roll_out(random).await,
+            Action::ReportPod | Action::DeletePod => self.act_on_pod(action, random).await,
         }
     }
 
@@ -280,6 +290,45 @@ impl Load {
                 Some(())
             }
         }
+    }
+
+    /// Creates a new ReplicaSet of a Deployment and its Pods. Deletes the oldest ReplicaSet if there are many.
+    async fn roll_out(&self, random: &mut StdRng) -> Option<()> {
+        let client = self.environment.client();
+        let deployment = self.observer.any_member(Kind::Deployment, random)?;
+        let namespace = &deployment.name.namespace;
+        let mut sets = self.observer.children(Kind::ReplicaSet, &deployment);
+        sets.sort_by_key(|set| below::revision(set));
+        if let Some(oldest) = sets.first().filter(|_| sets.len() >= below::REVISIONS) {
+            let path = path(Kind::ReplicaSet.api_resource(), &oldest.name);
+            self.delete(&path, oldest.uid(), Some("Background")).await?;
+        }
+        // Sometimes the revision before is used again, as after a rollback.
+        let newest = sets.last().map_or(0, |set| below::revision(set));
+        let revision = if random.random_bool(0.1) { newest } else { newest + 1 };
+        let set = below::replica_set(&deployment, revision, random);
+        let made = post(client, &Kind::ReplicaSet.api_resource().within(namespace), &set).await.ok()?;
+        let set = Object::new(made);
+        for _ in 0..random.random_range(1..4) {
+            let pod = below::pod(&set, random);
+            let made = post(client, &Kind::Pod.api_resource().within(namespace), &pod).await.ok()?;
+            if random.random_bool(0.8) {
+                let path = path(Kind::Pod.api_resource(), &Object::new(made).name);
+                let status = json!({ "status": below::pod_status(random) });
+                let _ = patch(client, &format!("{path}/status"), MERGE, &status).await;
+            }
+        }
+        Some(())
+    }
+
+    async fn act_on_pod(&self, action: Action, random: &mut StdRng) -> Option<()> {
+        let pod = self.observer.any_member(Kind::Pod, random)?;
+        let path = path(Kind::Pod.api_resource(), &pod.name);
+        if let Action::DeletePod = action {
+            return self.delete(&path, pod.uid(), None).await;
+        }
+        let status = json!({ "status": below::pod_status(random) });
+        patch(self.environment.client(), &format!("{path}/status"), MERGE, &status).await.ok().map(drop)
     }
 
     async fn change_rule(&self, random: &mut StdRng) -> Option<()> {

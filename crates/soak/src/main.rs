@@ -3,8 +3,9 @@
 //! Arguments: the controller's binary, the duration in minutes, the seed, and the directory for the logs of
 //! the controllers (written only after an error).
 //!
-//! - Load and faults: `objects` defines the objects, `rules` the HealthRules, and `load` changes them.
-//!   `environment` is the control plane, `replica` one controller, and `faults` injects faults.
+//! - Load and faults: `objects` defines the objects, `below` what is below them, `rules` the HealthRules, and
+//!   `load` changes them. `environment` is the control plane, `replica` one controller, and `faults` injects
+//!   faults.
 //! - Expected statuses: the oracle of the simulation computes them from the objects in the cluster.
 //! - Checks: `watch` and `observer` observe all changes and record them in the `history`. `status_checks`
 //!   compares each published status, as a `statement` for each kind, with the states that the controller may
@@ -13,6 +14,7 @@
 //! - Output: `alarm` prints errors at once, `report` prints the table at the end.
 
 mod alarm;
+mod below;
 mod environment;
 mod fault_windows;
 mod faults;
@@ -98,7 +100,13 @@ async fn soak(environment: &Arc<Environment>, alarms: &Alarms, time: Duration, s
     let mut tasks = JoinSet::new();
     let observer = Observer::begin(environment.client(), alarms, &mut tasks);
     let checked = Rc::new(Cell::new(CheckCounts::default()));
-    tasks.spawn_local(check_statuses(observer.clone(), windows.clone(), alarms.clone(), Rc::clone(&checked)));
+    tasks.spawn_local(check_statuses(
+        observer.clone(),
+        Arc::clone(environment),
+        windows.clone(),
+        alarms.clone(),
+        Rc::clone(&checked),
+    ));
     let (supervised, supervisor_alarms) = (Arc::clone(environment), alarms.clone());
     tasks.spawn(async move {
         loop {
@@ -122,7 +130,7 @@ async fn soak(environment: &Arc<Environment>, alarms: &Alarms, time: Duration, s
         let spares = begun.elapsed() > time / 2;
         let broken = load.during(faults.run(until, spares), &mut random).await?;
         environment.recover().await?;
-        let right = settle(environment, alarms).await?;
+        let right = settle(environment, &observer, &windows, alarms).await?;
         if right.is_some() {
             windows.close_all();
         }

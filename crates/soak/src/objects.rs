@@ -40,7 +40,7 @@ pub(crate) const ANCHOR: &str = "anchor";
 
 pub(crate) type Objects = BTreeMap<NamespacedName, Rc<Object>>;
 
-/// The kinds of members.
+/// The kinds of members, and the kinds below them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
     /// Ready as soon as it exists.
@@ -49,6 +49,10 @@ pub(crate) enum Kind {
     Deployment,
     /// A custom resource with conditions, sometimes with a HealthRule.
     Widget,
+    /// Below Deployments.
+    ReplicaSet,
+    /// Below ReplicaSets. The load acts as the kubelet.
+    Pod,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +95,23 @@ impl ApiResource {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::ConfigMap, Self::Deployment, Self::Widget];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::ConfigMap, Self::Deployment, Self::Widget, Self::ReplicaSet, Self::Pod];
+
+    /// The kinds of members.
+    pub(crate) const MEMBERS: [Self; 3] = [Self::ConfigMap, Self::Deployment, Self::Widget];
+
+    pub(crate) const fn is_member(self) -> bool {
+        matches!(self, Self::ConfigMap | Self::Deployment | Self::Widget)
+    }
+
+    /// The kinds below this one.
+    pub(crate) const fn below(self) -> &'static [Self] {
+        match self {
+            Self::Deployment => &[Self::ReplicaSet, Self::Pod],
+            _ => &[],
+        }
+    }
 
     pub(crate) const fn name(self) -> &'static str {
         self.api_resource().kind
@@ -119,6 +139,8 @@ impl Kind {
             Self::ConfigMap => ("", "ConfigMap", "configmaps"),
             Self::Deployment => ("apps", "Deployment", "deployments"),
             Self::Widget => (GROUP, "Widget", "widgets"),
+            Self::ReplicaSet => ("apps", "ReplicaSet", "replicasets"),
+            Self::Pod => ("", "Pod", "pods"),
         };
         ApiResource { group, version: "v1", kind, plural }
     }
@@ -127,7 +149,7 @@ impl Kind {
     const fn slots(self) -> usize {
         match self {
             Self::ConfigMap => 40,
-            Self::Deployment | Self::Widget => 25,
+            _ => 25,
         }
     }
 
@@ -135,7 +157,7 @@ impl Kind {
         match self {
             Self::ConfigMap => format!("settings-{number}"),
             Self::Deployment => format!("server-{number}"),
-            Self::Widget => format!("widget-{number}"),
+            _ => format!("widget-{number}"),
         }
     }
 
@@ -147,7 +169,7 @@ impl Kind {
         !matches!(self, Self::ConfigMap)
     }
 
-    /// A random kind, weighted by its number of names.
+    /// A random kind of members, weighted by its number of names.
     pub(crate) fn any(random: &mut impl Rng) -> Self {
         let kinds = [Self::ConfigMap, Self::ConfigMap, Self::Deployment, Self::Widget];
         *kinds.choose(random).unwrap_or(&Self::ConfigMap)
@@ -198,7 +220,7 @@ impl DesiredObject {
     fn content(&self, kind: Kind, name: &str) -> (&'static str, Json) {
         match kind {
             Kind::ConfigMap => ("data", json!({ "value": self.value.to_string() })),
-            Kind::Widget => ("spec", json!({ "value": self.value })),
+            Kind::Widget | Kind::ReplicaSet | Kind::Pod => ("spec", json!({ "value": self.value })),
             Kind::Deployment => (
                 "spec",
                 json!({
@@ -258,7 +280,7 @@ pub(crate) fn summary_of(kind: Kind, object: &Json) -> String {
     let labels = labels.map(|(key, value)| (key, value.as_str().unwrap_or_default().to_owned())).collect();
     let content = match kind {
         Kind::ConfigMap => object["data"]["value"].as_str().unwrap_or_default().to_owned(),
-        Kind::Widget => object["spec"]["value"].to_string(),
+        Kind::Widget | Kind::ReplicaSet | Kind::Pod => object["spec"]["value"].to_string(),
         Kind::Deployment => {
             let paused = object["spec"]["paused"].as_bool().unwrap_or(false);
             format!("{} {paused}", object["spec"]["replicas"])
@@ -279,10 +301,10 @@ pub(crate) fn remove_finalizers() -> Json {
 pub(crate) fn status(kind: Kind, object: &Json, random: &mut impl Rng) -> Json {
     let replicas = object["spec"]["replicas"].as_i64().unwrap_or(1);
     let generation = object["metadata"]["generation"].as_i64().unwrap_or(0);
-    let is_good = random.random_bool(0.88);
+    let is_good = random.random_bool(if kind == Kind::Deployment { 0.75 } else { 0.88 });
     let observed = if random.random_bool(0.95) { generation } else { generation - 1 };
     match kind {
-        Kind::ConfigMap => Json::Null,
+        Kind::ConfigMap | Kind::ReplicaSet | Kind::Pod => Json::Null,
         Kind::Deployment => {
             let ready = if is_good { replicas } else { random.random_range(0..=replicas) };
             let is_stuck = !is_good && random.random_bool(0.4);
@@ -310,7 +332,7 @@ pub(crate) fn status(kind: Kind, object: &Json, random: &mut impl Rng) -> Json {
 
 /// A random spec without a selector, which never changes.
 pub(crate) fn spec(random: &mut impl Rng) -> Json {
-    let mut kinds: Vec<_> = Kind::ALL.into_iter().filter(|_| random.random_bool(0.7)).collect();
+    let mut kinds: Vec<_> = Kind::MEMBERS.into_iter().filter(|_| random.random_bool(0.7)).collect();
     if kinds.is_empty() {
         kinds.push(Kind::any(random));
     }

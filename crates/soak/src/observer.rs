@@ -66,7 +66,7 @@ pub(crate) struct Deleted {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WatchTarget {
-    Members(Kind),
+    Objects(Kind),
     Applications,
     Rules,
 }
@@ -80,7 +80,7 @@ struct WatchState {
 impl WatchTarget {
     fn api_resource(self) -> ApiResource {
         match self {
-            Self::Members(kind) => kind.api_resource(),
+            Self::Objects(kind) => kind.api_resource(),
             Self::Applications => APPLICATION,
             Self::Rules => HEALTH_RULE,
         }
@@ -91,8 +91,8 @@ impl Observer {
     /// Starts the watches. They end with the tasks.
     pub(crate) fn begin(client: &Client, alarms: &Alarms, tasks: &mut JoinSet<()>) -> Self {
         let observer = Self(Rc::new(RefCell::new(Observations::new(alarms))));
-        let members = Kind::ALL.map(WatchTarget::Members);
-        for target in members.into_iter().chain([WatchTarget::Applications, WatchTarget::Rules]) {
+        let objects = Kind::ALL.map(WatchTarget::Objects);
+        for target in objects.into_iter().chain([WatchTarget::Applications, WatchTarget::Rules]) {
             let (observer, client, alarms) = (observer.clone(), client.clone(), alarms.clone());
             tasks.spawn_local(async move {
                 follow(&client, target.api_resource(), |event| {
@@ -122,12 +122,20 @@ impl Observer {
     /// The numbers of members and of Applications.
     pub(crate) fn object_counts(&self) -> (usize, usize) {
         let seen = self.seen();
-        let members = Kind::ALL.into_iter().flat_map(|kind| seen.history.now(kind));
+        let members = Kind::MEMBERS.into_iter().flat_map(|kind| seen.history.now(kind));
         (members.map(Objects::len).sum(), seen.applications.len())
     }
 
     pub(crate) fn any_member(&self, kind: Kind, random: &mut impl Rng) -> Option<Rc<Object>> {
         self.seen().history.now(kind).flat_map(Objects::values).choose(random).cloned()
+    }
+
+    /// The objects of a kind that an object owns.
+    pub(crate) fn children(&self, kind: Kind, owner: &Object) -> Vec<Rc<Object>> {
+        let seen = self.seen();
+        let objects = seen.history.now_in(kind, &owner.name.namespace);
+        let objects = objects.into_iter().flat_map(Objects::values);
+        objects.filter(|object| object.owners().any(|uid| uid == owner.uid())).cloned().collect()
     }
 
     pub(crate) fn any_application(&self, random: &mut impl Rng) -> Option<Rc<Object>> {
@@ -201,7 +209,7 @@ impl Observations {
     ) -> Result<()> {
         let names: BTreeSet<_> = items.iter().map(|item| item.name.clone()).collect();
         match target {
-            WatchTarget::Members(kind) => {
+            WatchTarget::Objects(kind) => {
                 if before > 0 {
                     self.history.note_gap(kind, before, now);
                 }
@@ -218,7 +226,7 @@ impl Observations {
                     self.gone.extend(self.applications.remove(&name).map(|app| app.uid().to_owned()));
                 }
             }
-            WatchTarget::Rules if items.is_empty() => self.history.note_rule(now, None),
+            WatchTarget::Rules if items.is_empty() => self.history.note_rule(now, Instant::now(), None),
             WatchTarget::Rules => {}
         }
         for item in items.iter().filter(|item| item.version() > before) {
@@ -237,16 +245,22 @@ impl Observations {
         listed: bool,
     ) -> Result<()> {
         match target {
-            WatchTarget::Members(kind) => self.see_member(kind, revision, object, gone),
+            WatchTarget::Objects(kind) => self.see_object(kind, revision, object, gone),
             WatchTarget::Applications => return self.see_application(revision, object, gone, listed),
             WatchTarget::Rules => {
-                self.history.note_rule(revision, (gone == Gone::No).then(|| Rc::clone(object)));
+                let rule = (gone == Gone::No).then(|| Rc::clone(object));
+                self.history.note_rule(revision, Instant::now(), rule);
             }
         }
         Ok(())
     }
 
-    fn see_member(&mut self, kind: Kind, revision: Revision, object: &Rc<Object>, gone: Gone) {
+    fn see_object(&mut self, kind: Kind, revision: Revision, object: &Rc<Object>, gone: Gone) {
+        if !kind.is_member() {
+            let now = (gone == Gone::No).then(|| Rc::clone(object));
+            self.history.note(kind, &object.name, revision, now);
+            return;
+        }
         // Objects that the load has not written are not members.
         let Some(written) = object.metadata()["annotations"][LAST_WRITTEN].as_str() else { return };
         let what = format!("{} {}", kind.name(), object.name);

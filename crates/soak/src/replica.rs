@@ -163,6 +163,10 @@ impl Replica {
         self.lock().all.clone()
     }
 
+    pub(crate) fn starts(&self) -> Vec<Instant> {
+        self.lock().all.iter().map(|run| run.begun).collect()
+    }
+
     pub(crate) fn failed_starts(&self) -> usize {
         self.lock().failed_starts
     }

@@ -1,6 +1,9 @@
 //! The HealthRule for Widgets in its variants.
 
+use std::rc::Rc;
+
 use bellwether_api::State;
+use bellwether_simulation::object::Object;
 use serde_json::{Value as Json, json};
 
 use crate::objects::{GROUP, Kind};
@@ -49,11 +52,20 @@ pub(crate) fn is_valid(rule: &Json) -> bool {
     (1..CHOICES).find(stored).is_none_or(|choice| VARIANTS[choice].is_valid)
 }
 
+/// Every valid version that a stored rule may have had.
+pub(crate) fn valid_versions(rule: &Object) -> impl Iterator<Item = Rc<Object>> {
+    let version = move |choice: usize| {
+        let mut value = rule.value.clone();
+        value["spec"] = written(choice)["spec"].take();
+        Rc::new(Object::new(value))
+    };
+    (1..CHOICES).filter(|choice| VARIANTS[*choice].is_valid).map(version)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use bellwether_simulation::object::Object;
     use jiff::Timestamp;
 
     use super::*;

@@ -29,13 +29,13 @@ pub struct Part {
     /// Whether the Application must own it.
     handed_over: bool,
     /// Suspended, and what runs of it is not available.
-    pub(super) blocks: bool,
+    pub blocks: bool,
     /// For a workload, whether it is scaled to zero.
     scaled_to_zero: Option<bool>,
     /// A Service without a ready endpoint, which matters unless all workloads are scaled to zero.
     pub(super) lacks_endpoints: bool,
     /// The name of the Pod because of which it is not ready.
-    pub(super) cause: Option<String>,
+    pub cause: Option<String>,
     /// Reason, message and rule of the verdict. None if the object is missing or unreadable.
     pub(super) says: Option<(String, String, String)>,
 }

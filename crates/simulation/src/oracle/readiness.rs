@@ -12,14 +12,7 @@ impl Oracle<'_> {
         if app.metadata.deletion_timestamp.is_some() {
             return State::Terminating;
         }
-        match readiness(&self.all_states(app, parts)) {
-            ("True", _) => State::Ready,
-            (_, "ComponentsFailed") => State::Failed,
-            (_, "ComponentsMissing") => State::Missing,
-            (_, "ComponentsInProgress") => State::InProgress,
-            (_, "ComponentsTerminating") => State::Terminating,
-            _ => State::Unknown,
-        }
+        state_of(readiness(&self.all_states(app, parts)))
     }
 
     /// `status.reason` where it is that of a verdict.
@@ -107,6 +100,11 @@ impl Oracle<'_> {
 }
 
 impl Part {
+    /// The reason of the verdict. None if the object is missing or unreadable.
+    pub fn reason(&self) -> Option<&str> {
+        self.says.as_ref().map(|(reason, ..)| &**reason)
+    }
+
     /// The text about the object in the message of Ready.
     fn one_line(&self) -> String {
         let Some((reason, message, _)) = &self.says else { return String::new() };
@@ -136,6 +134,18 @@ pub fn readiness(states: &[State]) -> (&'static str, &'static str) {
         ("Unknown", "NoComponents")
     } else {
         ("True", "ComponentsReady")
+    }
+}
+
+/// `status.state` of an Application that is not being deleted, from status and reason of Ready.
+pub fn state_of(ready: (&str, &str)) -> State {
+    match ready {
+        ("True", _) => State::Ready,
+        (_, "ComponentsFailed") => State::Failed,
+        (_, "ComponentsMissing") => State::Missing,
+        (_, "ComponentsInProgress") => State::InProgress,
+        (_, "ComponentsTerminating") => State::Terminating,
+        _ => State::Unknown,
     }
 }
 
