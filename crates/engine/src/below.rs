@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    hash::Hash,
     sync::Arc,
 };
 
@@ -16,10 +17,11 @@ use bellwether_model::State;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    facts::{Facts, KindFacts, OwnerReference},
+    facts::{Facts, KindFacts, OwnerReference, PodFacts},
     feeds::{Feeds, ObjectId, StoredObject},
     id::{Cluster, GroupKind, NamespacedName},
     planted::Bug,
+    selector_index::remove_from_set,
 };
 
 /// The label of StatefulSets' Pods with the revision of their template.
@@ -131,7 +133,6 @@ impl BelowIndex {
         &mut self,
         object: ObjectId,
         stored: &StoredObject,
-        kind: &GroupKind,
         before: Option<&Facts>,
         now: Option<&Facts>,
         feeds: &Feeds,
@@ -139,34 +140,34 @@ impl BelowIndex {
         let mut above = BTreeSet::new();
         for (facts, is_current) in [(before, false), (now, true)] {
             let Some(facts) = facts else { continue };
-            match Kind::of(kind, facts) {
-                Kind::Pod => {
-                    let entry = unready(object, &stored.name.name, facts);
+            match &facts.kind_facts {
+                KindFacts::Pod(pod) => {
+                    let entry = unready(object, &stored.name.name, facts, *pod);
                     for owner in facts.owners.iter().filter(|owner| is_workload(owner)) {
-                        if let Some(entry) = entry.clone().filter(|_| !is_current || !facts.deleting) {
+                        if let Some(entry) = entry.clone() {
                             self.set_pod(owner, stored, facts, entry, is_current);
                         }
                         above.extend(ancestors(owner, stored, feeds));
                     }
                 }
-                Kind::ReplicaSet(number) => {
+                KindFacts::ReplicaSet { revision } => {
                     for owner in facts.owners.iter().filter(|owner| is_workload(owner)) {
                         let name = Arc::clone(&stored.name.name);
-                        let entry = Revision { number, name, object };
+                        let entry = Revision { number: *revision, name, object };
                         set(&mut self.replica_sets, &Owner::of(stored, &owner.uid), entry, is_current);
                         above.extend(owner_of(owner, stored, feeds));
                     }
                 }
-                Kind::EndpointSlice { is_ready } => {
+                KindFacts::EndpointSlice { has_ready_endpoint } => {
                     let Some(service) = facts.labels.get(SERVICE_NAME) else { continue };
                     let namespace = Arc::clone(&stored.name.namespace);
                     let service = NamespacedName { namespace, name: service.into() };
-                    if is_ready {
+                    if *has_ready_endpoint {
                         set(&mut self.ready_slices, &service, object, is_current);
                     }
                     above.extend(feeds.find(&Cluster::hub(), &GroupKind::new("", "Service"), &service));
                 }
-                Kind::Other => {}
+                KindFacts::None | KindFacts::Revision(_) | KindFacts::Service { .. } => {}
             }
         }
         above
@@ -303,34 +304,12 @@ fn revision_label(owner: &GroupKind) -> Option<&'static str> {
     }
 }
 
-enum Kind {
-    Pod,
-    ReplicaSet(u64),
-    EndpointSlice { is_ready: bool },
-    Other,
-}
-
-impl Kind {
-    fn of(kind: &GroupKind, facts: &Facts) -> Self {
-        match &facts.kind_facts {
-            KindFacts::Pod(_) => Self::Pod,
-            KindFacts::EndpointSlice { has_ready_endpoint } => {
-                Self::EndpointSlice { is_ready: *has_ready_endpoint }
-            }
-            KindFacts::Revision(revision) if *kind.kind == *"ReplicaSet" => {
-                Self::ReplicaSet(revision.parse().unwrap_or_default())
-            }
-            KindFacts::None if *kind.kind == *"ReplicaSet" && *kind.group == *"apps" => Self::ReplicaSet(0),
-            KindFacts::None | KindFacts::Revision(_) | KindFacts::Service { .. } => Self::Other,
-        }
-    }
-}
-
 /// `None` for a Pod that is ready, or counts for nothing: one that has not failed, and of which it is not known since
 /// when it is not ready.
-fn unready(object: ObjectId, name: &Arc<str>, facts: &Facts) -> Option<UnreadyPod> {
-    let (pod, verdict) = (facts.pod()?, &facts.verdict);
+fn unready(object: ObjectId, name: &Arc<str>, facts: &Facts, pod: PodFacts) -> Option<UnreadyPod> {
+    let verdict = &facts.verdict;
     let class = match verdict.state {
+        _ if facts.deleting => return None,
         State::Ready | State::Terminating | State::Missing | State::Suspended => return None,
         State::Failed if pod.finished => PodClass::Finished,
         State::Failed if is_permanent(&verdict.reason) => PodClass::Permanent,
@@ -344,7 +323,7 @@ fn unready(object: ObjectId, name: &Arc<str>, facts: &Facts) -> Option<UnreadyPo
 }
 
 /// Adds an entry, or removes it.
-fn set<K: Clone + Eq + std::hash::Hash, T: Ord>(
+fn set<K: Clone + Eq + Hash, T: Ord>(
     index: &mut HashMap<K, BTreeSet<T>>,
     key: &K,
     entry: T,
@@ -352,11 +331,8 @@ fn set<K: Clone + Eq + std::hash::Hash, T: Ord>(
 ) {
     if is_current {
         index.entry(key.clone()).or_default().insert(entry);
-    } else if let Some(entries) = index.get_mut(key) {
-        entries.remove(&entry);
-        if entries.is_empty() {
-            index.remove(key);
-        }
+    } else {
+        remove_from_set(index, key, &entry);
     }
 }
 

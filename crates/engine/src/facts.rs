@@ -41,8 +41,12 @@ pub enum KindFacts {
     #[default]
     None,
     Pod(PodFacts),
-    /// DaemonSet, ReplicaSet, StatefulSet: the revision of its template, as its Pods' labels have it. For a
-    /// ReplicaSet, its own number among those of the Deployment.
+    ReplicaSet {
+        /// Its number among those of the Deployment, which a rollback renews; 0 if unknown.
+        revision: u64,
+    },
+    /// DaemonSet, StatefulSet: the revision of its template, as its Pods' labels have it. Deployment: the number of its
+    /// newest ReplicaSet.
     Revision(Box<str>),
     Service {
         /// It has a selector, so that Kubernetes keeps its EndpointSlices.

@@ -17,8 +17,9 @@ const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 #[derive(Clone, Copy)]
 enum KnownKind {
     Pod,
-    /// With the annotation that names its revision.
-    Annotated(&'static str),
+    DaemonSet,
+    Deployment,
+    ReplicaSet,
     StatefulSet,
     Service,
     EndpointSlice,
@@ -29,8 +30,9 @@ impl KnownKind {
         match (&*kind.group, &*kind.kind) {
             ("", "Pod") => Some(Self::Pod),
             ("", "Service") => Some(Self::Service),
-            ("apps", "DaemonSet") => Some(Self::Annotated(TEMPLATE_GENERATION)),
-            ("apps", "Deployment" | "ReplicaSet") => Some(Self::Annotated(DEPLOYMENT_REVISION)),
+            ("apps", "DaemonSet") => Some(Self::DaemonSet),
+            ("apps", "Deployment") => Some(Self::Deployment),
+            ("apps", "ReplicaSet") => Some(Self::ReplicaSet),
             ("apps", "StatefulSet") => Some(Self::StatefulSet),
             ("discovery.k8s.io", "EndpointSlice") => Some(Self::EndpointSlice),
             _ => None,
@@ -40,7 +42,8 @@ impl KnownKind {
     fn fields(self) -> Vec<Vec<&'static str>> {
         match self {
             Self::Pod => vec![vec!["status", "conditions"], vec!["status", "phase"]],
-            Self::Annotated(key) => vec![vec!["metadata", "annotations", key]],
+            Self::DaemonSet => vec![vec!["metadata", "annotations", TEMPLATE_GENERATION]],
+            Self::Deployment | Self::ReplicaSet => vec![vec!["metadata", "annotations", DEPLOYMENT_REVISION]],
             Self::StatefulSet => vec![vec!["status", "updateRevision"]],
             Self::Service => vec![vec!["spec", "selector"], vec!["spec", "type"]],
             Self::EndpointSlice => vec![vec!["endpoints", "conditions", "ready"]],
@@ -60,9 +63,11 @@ pub(crate) fn read(kind: &GroupKind, object: &Object<'_>) -> KindFacts {
     match KnownKind::of(kind) {
         None => KindFacts::None,
         Some(KnownKind::Pod) => KindFacts::Pod(pod(object)),
-        Some(KnownKind::Annotated(key)) => {
-            let annotations = object.at("metadata.annotations");
-            revision(annotations.and_then(|annotations| annotations.get(key)?.as_text()))
+        Some(KnownKind::DaemonSet) => revision(annotation(object, TEMPLATE_GENERATION)),
+        Some(KnownKind::Deployment) => revision(annotation(object, DEPLOYMENT_REVISION)),
+        Some(KnownKind::ReplicaSet) => {
+            let revision = annotation(object, DEPLOYMENT_REVISION).and_then(|text| text.parse().ok());
+            KindFacts::ReplicaSet { revision: revision.unwrap_or_default() }
         }
         Some(KnownKind::StatefulSet) => revision(object.at("status.updateRevision").and_then(Value::as_text)),
         Some(KnownKind::Service) => {
@@ -81,6 +86,10 @@ pub(crate) fn read(kind: &GroupKind, object: &Object<'_>) -> KindFacts {
             KindFacts::EndpointSlice { has_ready_endpoint: endpoints.iter().any(is_ready) }
         }
     }
+}
+
+fn annotation<'o>(object: &'o Object<'_>, key: &str) -> Option<&'o str> {
+    object.at("metadata.annotations")?.get(key)?.as_text()
 }
 
 fn pod(object: &Object<'_>) -> PodFacts {

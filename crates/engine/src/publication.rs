@@ -335,7 +335,7 @@ impl Publication {
                     (Transition::STATE, Some(to.value), message(&patched.conditions))
                 }
                 Recorded::Condition(type_, _) => {
-                    let condition = find(&patched.conditions, type_)?;
+                    let condition = stored_condition::find(&patched.conditions, type_)?;
                     (type_, condition.reason.as_deref(), condition.message.as_deref())
                 }
             };
@@ -469,7 +469,7 @@ impl Recorded {
                 }
             }
             Self::Condition(type_, good) => {
-                let condition = find(&status.conditions, type_)?;
+                let condition = stored_condition::find(&status.conditions, type_)?;
                 StoredValue {
                     value: condition.status().name(),
                     good: condition.status() == good,
@@ -522,8 +522,4 @@ impl RecordedTransition {
             queue.effects.push(Effect::Record(transition));
         }
     }
-}
-
-fn find<'a>(conditions: &'a [StoredCondition], type_: &str) -> Option<&'a StoredCondition> {
-    conditions.iter().find(|condition| *condition.type_ == *type_)
 }

@@ -143,7 +143,7 @@ impl<T> Registry<T> {
     /// Returns whether this was the last group of the grouping that used the feed.
     pub(crate) fn leave(&mut self, feed: FeedId, id: GroupId, feeds: &mut Feeds) -> bool {
         let was_used = self.uses(feed);
-        remove_from_set(&mut self.users, &feed, id);
+        remove_from_set(&mut self.users, &feed, &id);
         feeds.release(feed);
         was_used && !self.uses(feed)
     }

@@ -42,7 +42,7 @@ impl<T: Ord + Copy> SelectorIndex<T> {
 
     pub(crate) fn remove(&mut self, label: &SelectorLabel, id: T) {
         match label {
-            Some(label) => remove_from_set(&mut self.by_label, label, id),
+            Some(label) => remove_from_set(&mut self.by_label, label, &id),
             None => _ = self.others.remove(&id),
         }
     }
@@ -58,13 +58,9 @@ impl<T: Ord + Copy> SelectorIndex<T> {
 }
 
 /// Removes an empty set, too.
-pub(crate) fn remove_from_set<K: Hash + Eq, T: Ord + Copy>(
-    sets: &mut HashMap<K, BTreeSet<T>>,
-    key: &K,
-    id: T,
-) {
+pub(crate) fn remove_from_set<K: Hash + Eq, T: Ord>(sets: &mut HashMap<K, BTreeSet<T>>, key: &K, entry: &T) {
     if let Some(set) = sets.get_mut(key) {
-        set.remove(&id);
+        set.remove(entry);
         if set.is_empty() {
             sets.remove(key);
         }

@@ -99,12 +99,16 @@ pub(crate) fn conditions<'a>(
     bellwether_conditions::put_in_place(stored, ours, |condition| &condition.type_, is_bellwether)
 }
 
+pub(crate) fn find<'c>(conditions: &'c [StoredCondition], type_: &str) -> Option<&'c StoredCondition> {
+    conditions.iter().find(|condition| *condition.type_ == *type_)
+}
+
 pub(crate) fn status(conditions: &[StoredCondition], type_: &str) -> Option<ConditionStatus> {
-    conditions.iter().find(|condition| *condition.type_ == *type_).map(StoredCondition::status)
+    find(conditions, type_).map(StoredCondition::status)
 }
 
 pub(crate) fn statement(conditions: &[StoredCondition], type_: &str) -> Option<Statement> {
-    conditions.iter().find(|condition| *condition.type_ == *type_).map(StoredCondition::statement)
+    find(conditions, type_).map(StoredCondition::statement)
 }
 
 /// Only if it describes this generation.

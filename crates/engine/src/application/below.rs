@@ -61,8 +61,7 @@ impl BelowMembers {
         let Some(stored) = feeds.object(object).filter(|_| self.failed_after.is_some()) else {
             return BTreeSet::new();
         };
-        let Some(feed) = feeds.get(stored.feed) else { return BTreeSet::new() };
-        self.index.update(object, stored, &feed.kind, before, now, feeds)
+        self.index.update(object, stored, before, now, feeds)
     }
 
     /// What is below a member, as far as it changes how the member counts.
@@ -145,7 +144,7 @@ impl Applications {
         cx: &mut GroupingContext<'_>,
     ) {
         for feed in feeds.into_values() {
-            remove_from_set(&mut self.below.users, &feed, id);
+            remove_from_set(&mut self.below.users, &feed, &id);
             cx.feeds.release(feed);
         }
     }

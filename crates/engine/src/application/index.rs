@@ -49,7 +49,7 @@ impl MemberIndex {
         let Some(own) = self.0.get_mut(namespace) else { return };
         own.selecting.remove(&entry.selector_label, app);
         for object in &entry.named {
-            remove_from_set(&mut own.naming, object, app);
+            remove_from_set(&mut own.naming, object, &app);
         }
         if own.selecting.is_empty() && own.naming.is_empty() {
             self.0.remove(namespace);

@@ -385,11 +385,7 @@ impl Grouping for Applications {
             // The status of app.k8s.io has no state.
             let state = (app.dialect() == Dialect::Bellwether).then(|| readiness::state(app, cx.feeds));
             let dependencies = self.dependency_statuses(app);
-            let conditions = match &app.app_k8s_io {
-                Some(app_k8s_io) => app_k8s_io::conditions(app, app_k8s_io, cx.feeds),
-                None => status::conditions(app, cx.feeds, &dependencies).into(),
-            };
-            let conditions: Vec<_> = conditions
+            let conditions: Vec<_> = view::conditions(app, cx.feeds, &dependencies)
                 .into_iter()
                 .map(|(type_, statement)| (type_, statement.map(|statement| statement.status)))
                 .collect();

@@ -35,7 +35,7 @@ pub(super) const CONDITIONS: ConditionSet = ConditionSet {
 };
 
 fn ready_message(conditions: &[StoredCondition]) -> Option<&str> {
-    conditions.iter().find(|condition| *condition.type_ == *READY)?.message.as_deref()
+    stored_condition::find(conditions, READY)?.message.as_deref()
 }
 
 /// Ready first. `None` for conditions that do not apply.

@@ -140,7 +140,8 @@ fn ready_status(conditions: &[(&'static str, Statement)]) -> ConditionStatus {
     conditions.first().map_or(ConditionStatus::Unknown, |(_, statement)| statement.status)
 }
 
-fn conditions<'a>(
+/// Ready first, in the form of the dialect. `None` for conditions that do not apply.
+pub(super) fn conditions<'a>(
     app: &'a ApplicationState,
     feeds: &'a Feeds,
     dependencies: &'a Dependencies<'a>,

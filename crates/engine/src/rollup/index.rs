@@ -44,7 +44,7 @@ impl ComponentIndex {
     ) {
         let Some(entry_ids) = self.0.get_mut(&feed) else { return };
         match target {
-            Target::Named(name) => remove_from_set(&mut entry_ids.naming, name, entry_id),
+            Target::Named(name) => remove_from_set(&mut entry_ids.naming, name, &entry_id),
             Target::Selected { .. } => entry_ids.selecting.remove(selector_label, entry_id),
         }
         if entry_ids.naming.is_empty() && entry_ids.selecting.is_empty() {

@@ -20,7 +20,7 @@ use crate::{
     planted::Bug,
     publication::{ConditionSet, Recorded},
     reasons::rollup as reasons,
-    stored_condition::{ConditionShape, MESSAGE_BUDGET, StoredCondition},
+    stored_condition::{self, ConditionShape, MESSAGE_BUDGET, StoredCondition},
 };
 
 use super::{
@@ -46,9 +46,8 @@ pub(super) const CONDITIONS: ConditionSet = ConditionSet {
 
 /// Of the most significant bad condition: it names the components that decide.
 fn deciding_message(conditions: &[StoredCondition]) -> Option<&str> {
-    let find = |type_: &str| conditions.iter().find(|condition| *condition.type_ == *type_);
-    let status = |type_: &str| find(type_).map(StoredCondition::status);
-    find(deciding_type(status))?.message.as_deref()
+    let type_ = deciding_type(|type_| stored_condition::status(conditions, type_));
+    stored_condition::find(conditions, type_)?.message.as_deref()
 }
 
 /// `None` for conditions that do not apply.
