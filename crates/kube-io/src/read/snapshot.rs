@@ -143,11 +143,12 @@ impl ClusterSnapshot {
         }
     }
 
-    /// The JSON of an object; `None` if it does not exist.
+    /// The JSON of an object, of a Secret as `PartialObjectMetadata`; `None` if it does not exist.
     pub async fn get(&self, kind: &GroupKind, name: &NamespacedName) -> Result<Option<Vec<u8>>, ReadError> {
         let Some(served) = self.kinds.get(kind) else { return Ok(None) };
         let path = served.path(&kind.group, Some(&name.namespace), Some(&name.name));
-        let request = Verb::Get.request(&path, Vec::new());
+        let verb = if kind.is_secret() { Verb::GetMetadata } else { Verb::Get };
+        let request = verb.request(&path, Vec::new());
         let request = request.map_err(kube::core::request::Error::BuildRequest);
         match send_and_read(&self.client, request, self.settings.response_timeout).await {
             Ok(object) => Ok(Some(object)),
