@@ -11,7 +11,7 @@ use super::{
     discovery::{ApiGroup, discover},
     rest_mapper::{Kinds, is_unavailable, kind_of, merge_groups},
     settings::ReaderSettings,
-    watch_stream::{list_request, send_and_read, send_and_read_page},
+    watch_stream::{list_request, read_page, send, send_and_read},
 };
 
 /// A cluster with the kinds that it served when this was created. Objects are read on request.
@@ -120,7 +120,8 @@ impl ClusterSnapshot {
             let request = list_request(path.clone(), &parameters, decoder.metadata_only());
             let reader = PageReader::new(Arc::clone(&decoder), Timestamp::now());
             let within = self.settings.response_timeout;
-            let page = match send_and_read_page(&self.client, request, within, reader).await {
+            let page = async { read_page(send(&self.client, request, within).await?, within, reader).await };
+            let page = match page.await {
                 Ok(page) => page,
                 Err(error) => {
                     let why = match &error {
