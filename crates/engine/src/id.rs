@@ -52,6 +52,11 @@ impl GroupKind {
         self.is_bellwether() && *self.kind == *"Rollup"
     }
 
+    /// The core kind, whose objects are requested as metadata only.
+    pub fn is_secret(&self) -> bool {
+        self.group.is_empty() && *self.kind == *"Secret"
+    }
+
     pub fn pod() -> Self {
         Self::new("", "Pod")
     }

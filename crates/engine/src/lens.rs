@@ -90,8 +90,12 @@ impl Lens {
     }
 
     /// Whether the metadata of an object is all that [`project`](Self::project) reads. `has_status`: whether
-    /// the kind has a status subresource.
+    /// the kind has a status subresource. Always true for Secrets, whatever rules and users of the feed ask
+    /// for.
     pub fn reads_metadata_only(&self, has_status: bool) -> bool {
+        if self.kind.is_secret() {
+            return true;
+        }
         // It is kept of every kind. A kind without a status subresource that no rule reads a status of, such
         // as Secret, has none.
         let mut plan = self.plan.clone();

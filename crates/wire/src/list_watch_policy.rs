@@ -33,8 +33,11 @@ const SERVER_ERROR_TIME: Duration = Duration::from_mins(2);
 const FIRST_LIST_TIME: Duration = Duration::from_secs(5);
 /// The longest pause between attempts until then.
 const FIRST_LIST_PAUSE: Duration = Duration::from_secs(1);
-/// An API server that does not respond makes a kind unreadable after this time, if it was never listed.
+/// An API server that does not respond at all makes a kind unreadable after this time, if it was never listed.
 const FIRST_RESPONSE_TIME: Duration = Duration::from_mins(2);
+/// A request for the first list without a response after this time hangs, if the API server answers other
+/// requests: see [`ListWatchPolicy::first_list_hangs`].
+const FIRST_LIST_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadStep {
@@ -179,6 +182,22 @@ impl ListWatchPolicy {
             return false;
         }
         true
+    }
+
+    /// How long to wait for the response to a list before [`first_list_hangs`](Self::first_list_hangs) can be
+    /// called. `None` if no group waits for it.
+    pub fn patience(&self) -> Option<Duration> {
+        let waits = !self.has_listed() && self.started.is_none() && !self.state.is_unreadable();
+        (waits && !Bug::WaitForFailingKind.is_planted()).then_some(FIRST_LIST_PATIENCE)
+    }
+
+    /// The first list has had no response for [`patience`](Self::patience), and the API server has answered a
+    /// later request. Without the latter, the API server itself may be away, which makes no kind unreadable.
+    /// The request goes on. Returns the new state, if it has changed.
+    pub fn first_list_hangs(&mut self) -> Option<ReadState> {
+        self.patience()?;
+        self.state = ReadState::Failing;
+        Some(self.state)
     }
 
     /// A watch event of this resourceVersion has arrived.
@@ -464,6 +483,31 @@ mod tests {
         assert_eq!(policy.listed(version(5)), Some(ReadState::Readable));
         let after = fail_at(&mut policy, &error, 4, begun + 2 * time);
         assert!(!after.contains(&Some(ReadState::Failing)), "the cached objects are likely still true");
+    }
+
+    /// A storage or a conversion webhook hangs: groups must not wait until the request times out.
+    #[test]
+    fn a_first_list_that_hangs_is_reported_once() {
+        let mut policy = policy();
+        assert_eq!(policy.patience(), Some(FIRST_LIST_PATIENCE));
+        assert_eq!(policy.first_list_hangs(), Some(ReadState::Failing));
+        assert_eq!((policy.patience(), policy.first_list_hangs()), (None, None));
+        assert_eq!(
+            fail(&mut policy, &unavailable(), 3),
+            [None; 3],
+            "it times out, and the retries hang, too"
+        );
+        assert_eq!(policy.step(), ReadStep::List, "it goes on");
+        assert_eq!(policy.accept(&version(5), Duration::ZERO), Ok(false));
+        assert_eq!(policy.listed(version(5)), Some(ReadState::Readable));
+        assert_eq!(policy.first_list_hangs(), None, "the cached objects are likely still true");
+    }
+
+    #[test]
+    fn a_list_whose_first_page_has_arrived_does_not_hang() {
+        let mut policy = policy();
+        assert_eq!(policy.accept(&version(5), Duration::ZERO), Ok(false));
+        assert_eq!((policy.patience(), policy.first_list_hangs()), (None, None));
     }
 
     #[test]

@@ -210,6 +210,10 @@ mod tests {
         assert!(!asks_for("acme.io", "Widget", false, nothing()), "it may have a status all the same");
         assert!(!asks_for("", "ConfigMap", false, RequestedFields::paths([&["data", "level"][..]])));
         assert!(asks_for("", "ConfigMap", false, RequestedFields::paths([&["metadata", "annotations"][..]])));
+        for requested in [RequestedFields::conditions(), RequestedFields::paths([&["data", "level"][..]])] {
+            assert!(!asks_for("", "ConfigMap", false, requested.clone()));
+            assert!(asks_for("", "Secret", false, requested), "the content of a Secret is never requested");
+        }
     }
 
     #[test]

@@ -166,6 +166,31 @@ mod tests {
         (items, String::from_utf8_lossy(&splitter.rest).into_owned())
     }
 
+    /// A page of 500 large objects must not be in memory as a whole.
+    #[rstest]
+    fn buffers_hold_one_item_whatever_the_size_of_the_page(
+        #[values(2, 500)] items: usize,
+        #[values(7, 1000, usize::MAX)] chunk: usize,
+    ) {
+        let item = format!(r#"{{"data":"{}"}}"#, "x".repeat(3000));
+        let page = format!(
+            r#"{{"metadata":{{"resourceVersion":"1"}},"items":[{}]}}"#,
+            vec![item.as_str(); items].join(",")
+        );
+        let (mut splitter, mut taken) = (ItemSplitter::default(), 0);
+        for chunk in page.as_bytes().chunks(chunk) {
+            let mut take = |_: &[u8]| {
+                taken += 1;
+                Ok(())
+            };
+            splitter.push(chunk, &mut take).expect("nothing is decoded");
+        }
+        assert_eq!(taken, items);
+        // A growing buffer may reserve twice what it holds.
+        assert!(splitter.item.capacity() <= 2 * item.len(), "{}", splitter.item.capacity());
+        assert!(splitter.rest.capacity() <= 200, "{}", splitter.rest.capacity());
+    }
+
     #[rstest]
     #[case::two(r#"{"kind":"L","metadata":{"a":[1,{}]},"items":[{"a":[{}]},{"b":1}]}"#, &[r#"{"a":[{}]}"#, r#"{"b":1}"#], r#"{"kind":"L","metadata":{"a":[1,{}]},"items":[]}"#)]
     #[case::metadata_last(r#"{"items":[{"a":"]}"}],"metadata":{"b":"\"items\":["}}"#, &[r#"{"a":"]}"}"#], r#"{"items":[],"metadata":{"b":"\"items\":["}}"#)]

@@ -267,6 +267,24 @@ impl Reflector {
         Some(PageReader::new(Arc::clone(decoder), now.time))
     }
 
+    /// How long to wait for the first byte of the response to [`Action::List`] before
+    /// [`first_list_hangs`](Self::first_list_hangs) can be called. `None` if no group waits for it.
+    pub fn patience(&self) -> Option<Duration> {
+        self.policy.patience()
+    }
+
+    /// The request of the first list hangs, and the API server has answered a later request: reports the kind
+    /// as failing. The request goes on.
+    pub fn first_list_hangs(&mut self) {
+        if self.policy.first_list_hangs().is_none() {
+            return;
+        }
+        let (kind, why) = (&self.kind, "no response yet");
+        warn!(%kind, error = why, "cannot list: waiting");
+        self.events.push_back(FeedEvent::Unreadable(Unreadable::Failing { why: why.into() }));
+        self.reported = Reported::Unreadable;
+    }
+
     /// Takes in the page of [`Action::List`], or the error of the request.
     pub fn page(&mut self, response: Result<DecodedPage, ReadError>, now: Now) -> Received {
         match response.and_then(|page| self.read_page(page, now)) {
@@ -519,6 +537,20 @@ mod tests {
         assert_eq!(received, Received { decoded: 1, malformed: 1, ..Received::default() });
         assert_eq!(events(&mut reflector), "served, listing, shop/a, shop/b, listed");
         assert_eq!(reflector.next(), watch("5"));
+    }
+
+    #[test]
+    fn a_list_that_hung_is_used_when_it_arrives() {
+        let mut reflector = reflector();
+        reflector.discovered(&Discovered::Served(served("v1")), now());
+        assert!(reflector.patience().is_some());
+        reflector.first_list_hangs();
+        reflector.first_list_hangs();
+        assert_eq!(reflector.next(), list(None), "the request goes on");
+        let page = format!(r#"{{"metadata":{{"resourceVersion":"5"}},"items":[{}]}}"#, widget("a", 3));
+        reflector.whole_page(Ok(page.as_bytes()), now());
+        assert_eq!(events(&mut reflector), "served, failing, served, listing, shop/a, listed");
+        assert_eq!((reflector.next(), reflector.patience()), (watch("5"), None));
     }
 
     #[test]

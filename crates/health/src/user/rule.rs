@@ -1,9 +1,9 @@
 //! Compiled user rules.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, slice};
 
 use bellwether_expr::{CompileError, Path, Place, Program};
-use bellwether_model::Object;
+use bellwether_model::{Map, Object};
 use jiff::Timestamp;
 
 use super::{
@@ -140,24 +140,25 @@ impl CompiledRule {
         programs.into_iter().flat_map(Program::paths)
     }
 
-    /// The error if the rule is for Secrets, also by `*`, and an expression reads their data.
+    /// The error if the rule is for Secrets and an expression reads more than their metadata, or if it is for
+    /// them by `*` and an expression reads their data.
     fn secret_access(&self) -> Option<RuleFieldError> {
         if !self.kind.matches_any_version("", "Secret") {
             return None;
         }
+        let is_for_secrets = self.kind.group.is_empty() && self.kind.kind.is_some();
+        let reads_content = |path: &&Path| {
+            let fields = path.fields();
+            let is_metadata = fields.first().is_some_and(|field| SECRET_METADATA.contains(field));
+            (is_for_secrets && !is_metadata) || SECRET_FIELDS.iter().any(|secret| fields.starts_with(secret))
+        };
         let secret = match &self.body {
             // A script for all kinds may mean the data of a ConfigMap. That of Secrets is hidden from it.
             Body::Script(script) => self.kind.kind.as_ref().and(script.secret_field())?.to_owned(),
-            _ => self
-                .paths()
-                .find(|path| {
-                    let fields = path.fields();
-                    SECRET_FIELDS.iter().any(|secret| fields.starts_with(secret))
-                })?
-                .to_string(),
+            _ => self.paths().find(reads_content)?.to_string(),
         };
         let hint = match &self.kind.kind {
-            Some(_) => "use only metadata and type",
+            Some(_) => "use only metadata",
             None => "name a kind other than Secret in spec.for, or use only other fields",
         };
         Some(RuleFieldError {
@@ -172,14 +173,20 @@ impl CompiledRule {
     }
 }
 
-/// Hides the data of a Secret from rules.
+/// Hides all of a Secret but its metadata from rules. From a cluster nothing else is read, so the verdict is
+/// the same for a Secret from a file.
 fn without_secrets<'a, 'o>(object: &'a Object<'o>) -> Cow<'a, Object<'o>> {
-    if is_secret(object.group(), object.kind()) {
-        Cow::Owned(object.without(SECRET_FIELDS))
-    } else {
-        Cow::Borrowed(object)
+    if !is_secret(object.group(), object.kind()) {
+        return Cow::Borrowed(object);
     }
+    let fields = object.fields().as_map().into_iter().flat_map(Map::iter).map(|(field, _)| field);
+    let content: Vec<_> = fields.filter(|field| !SECRET_METADATA.contains(field)).collect();
+    let content: Vec<_> = content.iter().map(slice::from_ref).collect();
+    Cow::Owned(object.without(&content).without(SECRET_FIELDS))
 }
+
+/// The fields of a Secret that are read.
+const SECRET_METADATA: &[&str] = &["apiVersion", "kind", "metadata"];
 
 /// Fields with the data of a Secret. `kubectl apply` leaves a copy in the annotation.
 pub(super) const SECRET_FIELDS: &[&[&str]] = &[

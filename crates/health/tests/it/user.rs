@@ -307,8 +307,18 @@ fn rules_cannot_read_secret_data() {
     let form = || Form::Clauses(vec![clause("data.password == 'x'", State::Ready)]);
     assert_eq!(
         flaws(form(), kind("", None, "Secret")),
-        ["spec: cannot read `data.password` of a Secret; use only metadata and type"]
+        ["spec: cannot read `data.password` of a Secret; use only metadata"]
     );
+    for (expression, read) in [
+        ("self.type == 'Opaque'", "type"),
+        ("self.exists(f, self[f] == 'a')", "self"),
+        ("has(immutable)", "immutable"),
+    ] {
+        assert_eq!(
+            flaws(Form::Clauses(vec![clause(expression, State::Ready)]), kind("", None, "Secret")),
+            [format!("spec: cannot read `{read}` of a Secret; use only metadata")]
+        );
+    }
     for group in ["", "*"] {
         assert_eq!(
             flaws(form(), kind(group, None, "*")),
@@ -320,10 +330,9 @@ fn rules_cannot_read_secret_data() {
     }
     assert_eq!(
         flaws(Form::Lua("return {status = obj.data.password}".to_owned()), kind("", None, "Secret")),
-        ["spec: cannot read `data` of a Secret; use only metadata and type"]
+        ["spec: cannot read `data` of a Secret; use only metadata"]
     );
-    let object =
-        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"password": "x"}});
+    let object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"password": "x"}, "type": "y"});
     let hidden =
         Form::Lua("return {status = 'Healthy', message = obj.data and 'read' or 'hidden'}".to_owned());
     let rules = UserRules::new([rule("all", kind("", None, "*"), hidden)]);
@@ -333,6 +342,12 @@ fn rules_cannot_read_secret_data() {
     let kept = Object::from_json(bytes.as_bytes(), &plan).expect("a JSON object");
     assert!(kept.at("data").is_none_or(|data| data.as_map().is_none_or(bellwether_model::Map::is_empty)));
     assert_eq!(evaluated(&rules, &object).message, "hidden");
+    // A rule for all kinds is accepted, and sees the metadata of a Secret.
+    for expression in ["self.type == 'y'", "self.exists(f, self[f] == 'y')"] {
+        let form = Form::Clauses(vec![clause(expression, State::Failed), clause("true", State::Ready)]);
+        let rules = UserRules::new([rule("all", kind("", None, "*"), form)]);
+        assert_eq!(evaluated(&rules, &object).state, State::Ready, "{expression}");
+    }
 }
 
 #[test]

@@ -181,6 +181,11 @@ impl ObservedCluster {
         let object = Object::from_json(&json, &Plan::whole()).with_context(|| {
             format!("invalid response from the API server for {}/{}", kind.kind, name.name)
         })?;
+        // Of a Secret, only the metadata was requested: its kind is PartialObjectMetadata.
+        let object = match self.snapshot.served(kind) {
+            Some(served) if kind.is_secret() => object.of_kind(&*served.version, &*kind.kind),
+            _ => object,
+        };
         Ok(Some(make(&object)))
     }
 

@@ -1,12 +1,13 @@
 //! Drives a reflector with a client and a clock, and sends its events to the engine.
 
-use std::{convert::Infallible, future::pending, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::pending, pin::pin, sync::Arc, time::Duration};
 
 use bellwether_engine::{FeedEvent, GroupKind, Lens, ResourceVersion};
 use bellwether_wire::{
     Action, Discovered, Received, Reflector, list_watch_policy::ListWatchEnd, read_error::ReadError,
 };
-use kube::{api::ListParams, core::Request};
+use http::Response;
+use kube::{api::ListParams, client::Body, core::Request};
 use tokio::{
     sync::{mpsc, watch},
     time::{sleep, timeout},
@@ -16,11 +17,14 @@ use super::{
     ClusterConnection,
     reader_counters::FeedLiveness,
     rest_mapper::Kinds,
-    watch_stream::{Watch, list_request, send_and_read_page},
+    watch_stream::{BuiltRequest, Watch, list_request, read_page, send},
 };
 use crate::clock::now;
 
 const REDISCOVERY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time for the response to a list after the API server has answered a discovery that began later.
+const AFTER_DISCOVERY: Duration = Duration::from_secs(1);
 
 /// The task of one kind.
 pub(super) struct FeedTask<Id> {
@@ -120,13 +124,44 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
         let Some(reader) = self.reflector.page_reader(now()) else { return };
         let request = list_request(path, &parameters, self.reflector.metadata_only());
         let within = connection.settings.response_timeout;
-        let page = send_and_read_page(&connection.client, request, within, reader).await;
+        let page = match self.send_list(&connection, request).await {
+            Ok(response) => read_page(response, within, reader).await,
+            Err(error) => Err(error),
+        };
         let now = now();
         if page.is_ok() {
             self.liveness.responded(now);
         }
         let received = self.reflector.page(page, now);
         self.count(received);
+    }
+
+    /// Waits for the head of the response. If the first list of the kind has none while the API server answers
+    /// discovery, the kind is reported as failing, and the request goes on.
+    async fn send_list(
+        &mut self,
+        connection: &ClusterConnection,
+        request: BuiltRequest,
+    ) -> Result<Response<Body>, ReadError> {
+        let response = send(&connection.client, request, connection.settings.response_timeout);
+        let Some(patience) = self.reflector.patience() else { return response.await };
+        let hangs = async {
+            sleep(patience).await;
+            // An API server that is away, or lets all requests wait, does not answer this one either. When it
+            // is back, both responses arrive at about the same time.
+            connection.rest_mapper.rediscover().await;
+            sleep(AFTER_DISCOVERY).await;
+        };
+        let mut response = pin!(response);
+        tokio::select! {
+            biased;
+            response = &mut response => return response,
+            () = hangs => {}
+        }
+        self.reflector.first_list_hangs();
+        // The response is read only after the engine has taken the event.
+        self.send_events().await;
+        response.await
     }
 
     /// Returns `None` if the watch was abandoned because the kind is served in another version.

@@ -13,10 +13,10 @@ use tokio::time::sleep;
 use tracing::{debug, info};
 
 use super::{ClusterConnection, discovery_loop::current_version};
-use crate::clock;
 
-/// The longest interval of lists while they are older than before.
-const STALE_INTERVAL: Duration = Duration::from_secs(5);
+/// The longest interval between an older list and the next one: a restore must be noticed before the versions
+/// have caught up.
+const STALE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The longest interval until the first list, with which all others are compared.
 const FIRST_INTERVAL: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub(super) async fn restore_check(connection: &ClusterConnection) -> Infallible 
         }
         let mut pause = interval;
         match current_version(connection).await {
-            Ok(version) => match detector.listed(&version, clock::now().passed) {
+            Ok(version) => match detector.listed(&version) {
                 Seen::Current => {}
                 Seen::Stale => pause = pause.min(STALE_INTERVAL),
                 Seen::Restored => connection.restored(),

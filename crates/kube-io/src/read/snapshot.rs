@@ -11,7 +11,7 @@ use super::{
     discovery::{ApiGroup, discover},
     rest_mapper::{Kinds, is_unavailable, kind_of, merge_groups},
     settings::ReaderSettings,
-    watch_stream::{list_request, send_and_read, send_and_read_page},
+    watch_stream::{list_request, read_page, send, send_and_read},
 };
 
 /// A cluster with the kinds that it served when this was created. Objects are read on request.
@@ -120,7 +120,8 @@ impl ClusterSnapshot {
             let request = list_request(path.clone(), &parameters, decoder.metadata_only());
             let reader = PageReader::new(Arc::clone(&decoder), Timestamp::now());
             let within = self.settings.response_timeout;
-            let page = match send_and_read_page(&self.client, request, within, reader).await {
+            let page = async { read_page(send(&self.client, request, within).await?, within, reader).await };
+            let page = match page.await {
                 Ok(page) => page,
                 Err(error) => {
                     let why = match &error {
@@ -143,11 +144,12 @@ impl ClusterSnapshot {
         }
     }
 
-    /// The JSON of an object; `None` if it does not exist.
+    /// The JSON of an object, of a Secret as `PartialObjectMetadata`; `None` if it does not exist.
     pub async fn get(&self, kind: &GroupKind, name: &NamespacedName) -> Result<Option<Vec<u8>>, ReadError> {
         let Some(served) = self.kinds.get(kind) else { return Ok(None) };
         let path = served.path(&kind.group, Some(&name.namespace), Some(&name.name));
-        let request = Verb::Get.request(&path, Vec::new());
+        let verb = if kind.is_secret() { Verb::GetMetadata } else { Verb::Get };
+        let request = verb.request(&path, Vec::new());
         let request = request.map_err(kube::core::request::Error::BuildRequest);
         match send_and_read(&self.client, request, self.settings.response_timeout).await {
             Ok(object) => Ok(Some(object)),

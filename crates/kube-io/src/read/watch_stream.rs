@@ -72,14 +72,13 @@ pub(super) fn list_request(path: String, parameters: &ListParams, metadata_only:
     if metadata_only { request.list_metadata(parameters) } else { request.list(parameters) }
 }
 
-/// Decodes a list page while it arrives. Neither its headers nor a chunk of it may take longer than this.
-pub(super) async fn send_and_read_page(
-    client: &Client,
-    request: BuiltRequest,
+/// Decodes a list page while it arrives. No chunk of it may take longer than this.
+pub(super) async fn read_page(
+    response: Response<Body>,
     within: Duration,
     mut reader: PageReader,
 ) -> Result<DecodedPage, ReadError> {
-    let mut body = send(client, request, within).await?.into_body();
+    let mut body = response.into_body();
     while let Some(chunk) = next_chunk(&mut body, Instant::now() + within).await? {
         reader.push(&chunk)?;
     }

@@ -13,19 +13,18 @@ use super::{ScheduledEvent, World};
 const NOTICED: Moment = 240_000;
 
 /// The longest pauses between comparisons, in milliseconds: usually, and after a version that went back.
-const PAUSES: [Moment; 2] = [15_000, 5_000];
+const PAUSES: [Moment; 2] = [15_000, 1_000];
 
 impl World<'_> {
     /// A controller lists a little in the second cluster. If the resourceVersions went back, it relists.
     pub(super) fn check_versions(&mut self, process: usize, epoch: u64) {
         let cluster = &self.clusters[Site::East];
-        let lags = cluster.behind < cluster.store.revision && self.rng.random();
-        let revision = if lags { cluster.behind } else { cluster.store.revision };
-        let version = ResourceVersion::new(&(revision + cluster.version_offset).to_string());
+        // A consistent read, also from an API server that lags behind.
+        let version = cluster.store.revision + cluster.version_offset;
+        let version = ResourceVersion::new(&version.to_string());
         let mut pause = PAUSES[0];
         if cluster.faults.outage <= self.now {
-            let now = self.clock(process).passed;
-            match self.processes[process].restores.listed(&version, now) {
+            match self.processes[process].restores.listed(&version) {
                 Seen::Current => {}
                 Seen::Stale => pause = PAUSES[1],
                 Seen::Restored => self.relist_restored(process),

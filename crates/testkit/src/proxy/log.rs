@@ -26,6 +26,8 @@ pub struct Recorded {
     /// `unknown` for a token without a subject, `system:anonymous` without credentials.
     pub user: String,
     pub user_agent: Option<String>,
+    /// The Accept header.
+    pub accept: Option<String>,
     /// Path and query.
     pub uri: String,
     /// The HTTP version of the client's connection.
@@ -104,6 +106,7 @@ mod tests {
             call: Call::of(&Method::GET, &uri.parse().unwrap()),
             user: "alice".to_owned(),
             user_agent: None,
+            accept: None,
             uri: uri.to_owned(),
             version: Version::HTTP_2,
             status: None,

@@ -10,7 +10,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use bytes::Bytes;
 use http::{
     HeaderMap, Request, Response, StatusCode,
-    header::{AUTHORIZATION, UPGRADE, USER_AGENT},
+    header::{ACCEPT, AUTHORIZATION, UPGRADE, USER_AGENT},
 };
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, rt::Executor, service::service_fn};
@@ -101,6 +101,7 @@ impl Session {
             call: call.clone(),
             user: attributes.user.clone(),
             user_agent: attributes.user_agent.clone(),
+            accept: header(request.headers(), &ACCEPT).map(str::to_owned),
             uri: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
             version: request.version(),
             status: None,

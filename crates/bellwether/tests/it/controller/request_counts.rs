@@ -7,7 +7,7 @@ use bellwether_testkit::{Cluster, FaultProxy, Requests, Verb};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{Controller, ControllerFixture, application, condition, config};
+use super::{Controller, ControllerFixture, application, condition, config, text};
 
 /// A cluster whose controller goes through a proxy that counts requests.
 struct Counted {
@@ -66,6 +66,92 @@ async fn nothing_is_written_for_nothing() -> Result<()> {
     assert_eq!(counted.writes(), 0, "{:#?}", counted.proxy.requests());
     assert_eq!(fixture.get("application/shop").await?["status"], before);
     drop(controller);
+    Ok(())
+}
+
+/// An object below a member, with an owner.
+fn owned(manifest: &str, owner: (&str, &str), uid: &str) -> String {
+    let (api_version, kind) = owner;
+    let reference = format!(
+        "ownerReferences: [{{apiVersion: {api_version}, kind: {kind}, name: web, uid: {uid}, controller: true}}]"
+    );
+    manifest.replace("OWNER", &reference)
+}
+
+/// Changes below members that say nothing new cause no writes: heartbeats of a Pod that is the cause of a
+/// failure, the status of a ReplicaSet, updates of an EndpointSlice.
+#[tokio::test]
+async fn nothing_is_written_for_nothing_below_members() -> Result<()> {
+    let counted = Counted::new("quiet-below").await?;
+    let fixture = ControllerFixture::in_cluster(&counted.cluster, "quiet-below").await?;
+    let template = "selector: {matchLabels: {run: web}}, template: {metadata: {labels: {run: web}}, spec: {containers: \
+                    [{name: server, image: web}]}}";
+    let revision = "annotations: {deployment.kubernetes.io/revision: '1'}";
+    fixture
+        .apply(&format!(
+            "{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web, labels: {{app: shop}}, {revision}}}, spec: \
+             {{{template}}}}}
+---
+{{apiVersion: v1, kind: Service, metadata: {{name: web, labels: {{app: shop}}}}, spec: {{selector: {{run: web}}, ports: \
+             [{{port: 80}}]}}}}
+"
+        ))
+        .await?;
+    let uid =
+        async |object: &str| -> Result<String> { Ok(text(&fixture.get(object).await?["metadata"]["uid"])) };
+    let set = format!(
+        "{{apiVersion: apps/v1, kind: ReplicaSet, metadata: {{name: web, {revision}, OWNER}}, spec: {{{template}}}}}"
+    );
+    fixture.apply(&owned(&set, ("apps/v1", "Deployment"), &uid("deployment/web").await?)).await?;
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: web, labels: {run: web}, OWNER}, spec: {containers: [{name: \
+               server, image: web}]}}";
+    fixture.apply(&owned(pod, ("apps/v1", "ReplicaSet"), &uid("replicaset/web").await?)).await?;
+    let slice = "{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web, labels: \
+                 {kubernetes.io/service-name: web}}, addressType: IPv4, endpoints: [{addresses: [10.0.0.1], conditions: \
+                 {ready: true}}], ports: [{port: 80}]}";
+    fixture.apply(slice).await?;
+    let pod_status = |number: u32| {
+        let probed = format!("2026-01-02T10:00:0{number}Z");
+        let since = "2026-01-01T10:00:00Z";
+        json!({
+            "phase": "Running", "podIP": format!("10.0.0.{number}"),
+            "conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady",
+                "lastTransitionTime": since, "lastProbeTime": probed}],
+            "containerStatuses": [{"name": "server", "image": "web", "imageID": "", "ready": false, "restartCount": 3,
+                "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}}],
+        })
+    };
+    fixture.report("pod/web", pod_status(0)).await?;
+
+    let controller = counted.controller().await?;
+    let kinds = "[{group: apps, kind: Deployment}, {kind: Service}]";
+    fixture.apply(&application("shop", "shop", "").replace("[{kind: ConfigMap}]", kinds)).await?;
+    let has_cause = |status: &Value| {
+        let objects = status["objects"].as_array();
+        status["state"] == "Failed" && objects.into_iter().flatten().any(|it| it["cause"]["name"] == "web")
+    };
+    fixture.status("shop", "the Pod is the cause", has_cause).await?;
+    // The Event of a new failure is recorded later, and noted in the status.
+    fixture
+        .status("shop", "its Event is recorded", |status| status["lastEvent"]["state"] == "Failed")
+        .await?;
+    let events = controller.metric("bellwether_objects_decoded_total").await?;
+    counted.proxy.forget();
+
+    for number in 1..5 {
+        fixture.kubectl(&format!("annotate pod/web heartbeat={number} --overwrite")).await?;
+        fixture.report("pod/web", pod_status(number)).await?;
+        fixture.report("replicaset/web", json!({"replicas": number, "fullyLabeledReplicas": number})).await?;
+        let endpoints = json!([{"addresses": [format!("10.0.0.{number}")], "conditions": {"ready": true}}]);
+        fixture.patch("endpointslice/web", json!({ "endpoints": endpoints })).await?;
+    }
+    // After the controller has seen all changes, leave it time to write.
+    bellwether_testkit::eventually(super::TIMEOUT, "all of it is seen", async || {
+        Ok(controller.metric("bellwether_objects_decoded_total").await? >= events + 16)
+    })
+    .await?;
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(counted.writes(), 0, "{:#?}", counted.proxy.requests());
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! No content of Secrets and ConfigMaps is read: it is not in the memory of the process.
+//! No content of Secrets and ConfigMaps is read: it is not requested, and not in the memory of the process.
 
 use std::{
     fs::{self, File},
@@ -8,10 +8,12 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Fault, FaultProxy, Requests, StatusCode, Verb, eventually, shared};
+use bellwether_testkit::{Cluster, Fault, FaultProxy, Requests, StatusCode, Verb, eventually, shared};
 use serde_json::json;
+use tokio::task::spawn_blocking;
 
 use super::{Controller, ControllerFixture, TIMEOUT, application, text};
+use crate::{Run, bellwether};
 
 /// In a label, which is read: it shows that the search finds what is there.
 const READ: &str = "marker-in-a-label-7f3a91";
@@ -108,4 +110,59 @@ async fn content_is_never_in_memory() -> Result<()> {
     fs::remove_file(file)?;
     assert_eq!(found, [true, false, false, false, false], "{texts:?}");
     Ok(())
+}
+
+/// Checks that every request for Secrets since the last call asked for metadata only.
+fn only_metadata_was_requested(proxy: &FaultProxy, verbs: &[Verb]) -> Result<()> {
+    let mut requests = proxy.requests();
+    requests.retain(|request| request.call.resource.as_ref().is_some_and(|it| it.plural == "secrets"));
+    for verb in verbs {
+        ensure!(requests.iter().any(|request| request.call.verb == *verb), "{verb:?}: {requests:#?}");
+    }
+    let asks_for_metadata = |accept: &str| accept.contains("as=PartialObjectMetadata");
+    let whole = requests.iter().find(|it| !it.accept.as_deref().is_some_and(asks_for_metadata));
+    ensure!(whole.is_none(), "{whole:#?}");
+    proxy.forget();
+    Ok(())
+}
+
+/// A component of a Rollup, of which conditions are read, a rule for all kinds, of which a status is read, and
+/// `explain`, which reads whole objects, still request the metadata of Secrets only.
+#[tokio::test]
+async fn whatever_needs_a_secret_requests_its_metadata() -> Result<()> {
+    let cluster = Cluster::builder().name("metadata").start().await?;
+    cluster.install(&bellwether_api::crds()).await?;
+    let fixture = ControllerFixture::in_cluster(&cluster, "metadata").await?;
+    fixture.kubectl("create secret generic one --from-literal=key=value").await?;
+    fixture.kubectl("label secret/one app=shop").await?;
+    fixture.apply(&application("shop", "shop", "").replace("{kind: ConfigMap}", "{kind: Secret}")).await?;
+    let component = json!({"group": "", "kind": "Secret", "namespace": fixture.namespace, "name": "one"});
+    let rollup = json!({"apiVersion": "bellwether.dev/v1alpha1", "kind": "Rollup", "metadata": {"name": "all"},
+        "spec": {"components": [component]}});
+    fixture.apply(&rollup.to_string()).await?;
+    let cases =
+        json!([{"when": "status.phase == 'Broken'", "state": "Failed"}, {"when": "true", "state": "Ready"}]);
+    let rule = json!({"apiVersion": "bellwether.dev/v1alpha1", "kind": "HealthRule", "metadata": {"name": "all"},
+        "spec": {"for": {"group": "", "kind": "*"}, "cel": cases}});
+    fixture.apply(&rule.to_string()).await?;
+
+    let proxy = FaultProxy::before(&cluster).await?;
+    let access = cluster.admin().via(proxy.address());
+    let controller = Controller::start(&access, &["--leader-elect=false"]).await?;
+    fixture.ready_is("shop", "ComponentsReady").await?;
+    eventually(TIMEOUT, "the Rollup has a status", async || {
+        Ok(fixture.get("bwru/all").await?["status"]["conditions"].is_array())
+    })
+    .await?;
+    only_metadata_was_requested(&proxy, &[Verb::List, Verb::Watch])?;
+    controller.program.stop().await?;
+
+    let (kubeconfig, namespace) = (access.kubeconfig_file()?, fixture.namespace.clone());
+    let explained = spawn_blocking(move || {
+        let mut explain = bellwether(&["explain", "secret/one", "-n", &namespace]);
+        explain.arg("--kubeconfig").arg(&*kubeconfig).output().map(Run::from)
+    });
+    let explained = explained.await??;
+    ensure!(explained.stdout.contains("Secret") && explained.stdout.contains("Ready"), "{explained}");
+    only_metadata_was_requested(&proxy, &[Verb::Get])
 }

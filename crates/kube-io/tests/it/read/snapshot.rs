@@ -71,7 +71,7 @@ async fn a_list_contains_the_objects_of_all_pages() -> Result<()> {
     let got =
         snapshot.get(&secrets, &NamespacedName::new(&namespace, "a")).await.map_err(anyhow::Error::msg)?;
     let got: serde_json::Value = serde_json::from_slice(&got.context("the object exists")?)?;
-    ensure!(got["metadata"]["name"] == "a");
+    ensure!(got["metadata"]["name"] == "a" && got["data"].is_null(), "metadata only");
     let nothing =
         snapshot.get(&secrets, &NamespacedName::new(&namespace, "x")).await.map_err(anyhow::Error::msg)?;
     ensure!(nothing.is_none());

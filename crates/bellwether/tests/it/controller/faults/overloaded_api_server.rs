@@ -18,6 +18,13 @@ const RETRY_AFTER: Duration = Duration::from_secs(3);
 const BUSY: Fault = Fault::Answer { status: StatusCode::TOO_MANY_REQUESTS, retry_after: Some(RETRY_AFTER) };
 
 impl FaultFixture<'_> {
+    /// Checks that a list that hangs was not repeated again and again before its kind was reported. A request
+    /// lasts until its timeout, of a minute.
+    fn did_not_wait_for(&self, resource: &str) {
+        let lists = self.count(Verb::List, resource);
+        assert!(lists <= 2, "{lists} lists of {resource}");
+    }
+
     /// Checks that the controller waited for Retry-After before it repeated the request.
     fn waited_for_retry_after(&self) -> Result<()> {
         let asked = self.proxy.requests();
@@ -163,10 +170,17 @@ async fn a_storm_of_errors_over_discovery() -> Result<()> {
     fixture.check_invariants(controller, 5).await
 }
 
+const FAILING: Fault = Fault::Answer { status: StatusCode::INTERNAL_SERVER_ERROR, retry_after: None };
+/// The list is never answered.
+const HANGING: Fault = Fault::HalfOpen { after_lines: 0 };
+
 /// A kind whose list keeps failing after a restart degrades what needs it, and holds back nothing else: what
 /// is known to be bad is reported, and the controller is ready.
+#[rstest]
+#[case::fails("500 for one kind from the start", FAILING)]
+#[case::hangs("no response for one kind from the start", HANGING)]
 #[tokio::test]
-async fn one_kind_fails_from_the_start() -> Result<()> {
+async fn one_kind_fails_from_the_start(#[case] name: &str, #[case] fault: Fault) -> Result<()> {
     let fixture = FaultFixture::new("failing-kind").await?;
     let kinds = json!([{ "group": "apps", "kind": "Deployment" }, { "kind": "ServiceAccount" }]);
     fixture.namespace.application(SHOP, json!({ "componentKinds": kinds })).await?;
@@ -181,8 +195,7 @@ async fn one_kind_fails_from_the_start() -> Result<()> {
     controller.program.kill();
 
     fixture.namespace.set_ready("web", false).await?;
-    let failing = Fault::Answer { status: StatusCode::INTERNAL_SERVER_ERROR, retry_after: None };
-    let failing = fixture.proxy.inject(Requests::of(Verb::List, "serviceaccounts"), failing);
+    let failing = fixture.proxy.inject(Requests::of(Verb::List, "serviceaccounts"), fault);
     let controller = fixture.controller().await?;
     let ready_is = async |application: &'static str, status: &'static str| {
         let is_so = |observer: &Observer| {
@@ -194,11 +207,37 @@ async fn one_kind_fails_from_the_start() -> Result<()> {
     };
     ready_is(SHOP, "False").await?;
     ready_is("other", "Unknown").await?;
+    if fault == HANGING {
+        fixture.did_not_wait_for("serviceaccounts");
+    }
     let since = Instant::now();
     failing.lift();
+    if fault == HANGING {
+        // Otherwise the request goes on until its timeout.
+        fixture.proxy.cut_all().await;
+    }
     let at = ready_is("other", "True").await?;
-    recovered("500 for one kind from the start", since, at)?;
+    recovered(name, since, at)?;
     ready_is(SHOP, "False").await?;
+    controller.program.kill();
+    Ok(())
+}
+
+/// What is below members need not be readable: Pods that cannot be listed hold back nothing.
+#[rstest]
+#[case::fails(FAILING)]
+#[case::hangs(HANGING)]
+#[tokio::test]
+async fn pods_fail_from_the_start(#[case] fault: Fault) -> Result<()> {
+    let fixture = FaultFixture::new("failing-pods").await?;
+    fixture.shop().await?;
+    let failing = fixture.proxy.inject(Requests::of(Verb::List, "pods"), fault);
+    let controller = fixture.controller().await?;
+    fixture.counts_are(SHOP, (2, 1)).await?;
+    failing.struck(1).await;
+    if fault == HANGING {
+        fixture.did_not_wait_for("pods");
+    }
     controller.program.kill();
     Ok(())
 }

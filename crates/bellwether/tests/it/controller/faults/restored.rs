@@ -47,7 +47,8 @@ fn ready(status: &str) -> Value {
 }
 
 /// The API server accepts a watch from a resourceVersion in its future, and sends nothing: only something
-/// that is read shows that the versions went back. The leader and the stand-by see it in the Lease.
+/// that is read shows that the versions went back. The leader and the stand-by see it in the Lease, a
+/// controller without a Lease in its lists.
 #[tokio::test]
 async fn a_backup_is_restored_under_running_controllers() -> Result<()> {
     let cluster = super::dead_api_servers::cluster("restored").await?;
@@ -64,17 +65,25 @@ async fn a_backup_is_restored_under_running_controllers() -> Result<()> {
     let leader = Controller::start(cluster.admin(), &[]).await?;
     fixture.ready_is("shop", "ComponentsReady").await?;
     let standby = Controller::start(cluster.admin(), &[]).await?;
+    // In another namespace, where it has nothing to write.
+    let elsewhere = cluster.namespace("elsewhere").await?;
+    let arguments = ["--leader-elect=false", "--watch-namespace", &elsewhere];
+    let without_lease = Controller::start(cluster.admin(), &arguments).await?;
 
     back_up(&cluster)?;
     // After the backup, versions and objects go on.
     for number in 0..30 {
         fixture.kubectl(&format!("annotate {WIDGET} number={number} --overwrite")).await?;
     }
+    // Enough versions that the cluster does not catch up before lists show that they went back.
+    let many: String =
+        (0..300).map(|number| super::super::config(&format!("many-{number}"), "none", None)).collect();
+    fixture.kubectl.ok_with_input(&["create", "-f", "-"], &many).await?;
     let seen = |controller: &Controller| {
         let log = controller.program.log();
         log.contains("the cluster was restored from a backup")
     };
-    assert!(!seen(&leader) && !seen(&standby), "{}", leader.program.log());
+    assert!(!seen(&leader) && !seen(&standby) && !seen(&without_lease), "{}", leader.program.log());
     let version = async || -> Result<u64> {
         let object = fixture.get(WIDGET).await?;
         let version = object["metadata"]["resourceVersion"].as_str().context("a version")?;
@@ -92,6 +101,7 @@ async fn a_backup_is_restored_under_running_controllers() -> Result<()> {
         controller.probed(&path, 503, |_| true).await?;
     }
     assert!(seen(&leader) && seen(&standby));
+    eventually(TIMEOUT, "lists show it, too", async || Ok(seen(&without_lease))).await?;
     fixture.report(WIDGET, ready("True")).await?;
     fixture.ready_is("shop", "ComponentsReady").await?;
     Ok(())

@@ -47,7 +47,9 @@ async fn watches_go_back() -> Result<()> {
     let resource_version = version(&fixture.namespace.get(DEPLOYMENTS, "db").await?);
     fixture.namespace.set_ready("db", true).await?;
     fixture.counts_are(SHOP, (2, 2)).await?;
-    let past = fixture.proxy.inject(reads(), Fault::Past { resource_version });
+    // Lists stay consistent: two that go back mean that the cluster was restored from a backup.
+    let lagging = Requests::all().verb(Verb::Get).verb(Verb::Watch);
+    let past = fixture.proxy.inject(lagging, Fault::Past { resource_version });
     fixture.proxy.cut_all().await;
     past.struck(4).await;
     fixture.namespace.set_ready("web", false).await?;
