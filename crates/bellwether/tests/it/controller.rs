@@ -6,19 +6,23 @@
 mod adopt;
 mod app_k8s_io;
 mod failing_pods;
+mod failure_times;
 mod faults;
 mod health_check;
 mod kinds;
 mod leader_election;
 mod membership;
 mod metrics;
+mod old_revisions;
 mod olm;
 mod one_answer;
 mod probes;
+mod refused_pods;
 mod request_counts;
 mod rollup;
 mod rules;
 mod secrets;
+mod unbound_claims;
 mod wordpress;
 
 use std::{ops::Deref, path::PathBuf};

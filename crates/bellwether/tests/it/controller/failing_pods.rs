@@ -1,11 +1,13 @@
 //! Workloads of every kind whose Pods fail: CrashLoopBackOff, ImagePullBackOff, Unschedulable, and a readiness
 //! probe that fails.
 
+use std::time::Instant;
+
 use anyhow::Result;
 use bellwether_testkit::{TIMEOUT, eventually};
 use serde_json::{Value, json};
 
-use super::{ControllerFixture, text};
+use super::{ControllerFixture, faults::recovered, text};
 
 /// The end of a workload's manifest. No scheduler and no kubelet knows its Pods: the test reports their status.
 const TEMPLATE: &str = "
@@ -57,11 +59,6 @@ spec:
 "
         ))
         .await?;
-    let waiting = |reason: &str| {
-        json!({"phase": "Pending", "conditions": [not_ready()], "containerStatuses": [container(
-            &json!({"waiting": {"reason": reason, "message": "back-off"}})
-        )]})
-    };
     for reason in ["ImagePullBackOff", "CrashLoopBackOff"] {
         report(&fixture, &waiting(reason)).await?;
         becomes(&fixture, "Failed", reason, Some(reason)).await?;
@@ -90,6 +87,13 @@ spec:
     Ok(())
 }
 
+/// The status of a Pod whose container waits, since long ago.
+pub(super) fn waiting(reason: &str) -> Value {
+    json!({"phase": "Pending", "conditions": [not_ready()], "containerStatuses": [container(
+        &json!({"waiting": {"reason": reason, "message": "back-off"}})
+    )]})
+}
+
 fn not_ready() -> Value {
     json!({"type": "Ready", "status": "False", "reason": "ContainersNotReady", "lastTransitionTime": LONG_AGO})
 }
@@ -111,13 +115,22 @@ async fn report(fixture: &ControllerFixture, status: &Value) -> Result<()> {
     })
     .await?;
     for name in names {
-        fixture.report(&format!("pod/{name}"), status.clone()).await?;
+        report_pod(fixture, &name, status).await?;
     }
     Ok(())
 }
 
+pub(super) async fn report_pod(fixture: &ControllerFixture, name: &str, status: &Value) -> Result<()> {
+    fixture.report(&format!("pod/{name}"), status.clone()).await
+}
+
 /// Waits for the state and reason of the Application, and for the reason of the Pod that is its cause.
-async fn becomes(fixture: &ControllerFixture, state: &str, reason: &str, cause: Option<&str>) -> Result<()> {
+pub(super) async fn becomes(
+    fixture: &ControllerFixture,
+    state: &str,
+    reason: &str,
+    cause: Option<&str>,
+) -> Result<()> {
     let is_so = |status: &Value| {
         status["state"] == state
             && status["reason"] == reason
@@ -128,4 +141,9 @@ async fn becomes(fixture: &ControllerFixture, state: &str, reason: &str, cause: 
     assert_eq!(member["status"], state, "{status:#}");
     assert_eq!(member["cause"]["kind"], "Pod", "{status:#}");
     Ok(())
+}
+
+/// Records, for `cargo xtask faults`, when an Application had this state.
+pub(super) fn recorded(kind: &str, failure: &str, state: &str, since: Instant) -> Result<()> {
+    recovered(&format!("{kind}, {failure}: {state}"), since, Instant::now())
 }

@@ -297,7 +297,7 @@ fn in_lines(requests: &[Recorded]) -> String {
 }
 
 /// Appends to the file that BELLWETHER_RECOVERIES names, if it is set.
-fn recovered(fault: &str, since: Instant, at: Instant) -> Result<()> {
+pub(super) fn recovered(fault: &str, since: Instant, at: Instant) -> Result<()> {
     let Some(file) = env::var_os("BELLWETHER_RECOVERIES") else { return Ok(()) };
     let line = format!("{fault}\t{}\n", at.saturating_duration_since(since).as_millis());
     let mut file = File::options().create(true).append(true).open(file)?;
