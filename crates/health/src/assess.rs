@@ -8,8 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     builtin,
     evidence::{Evidence, Trace},
-    generation, generic,
-    read::{Condition, Reader},
+    generation,
+    generic::{self, polarity},
+    read::{Condition, Contradicted, Reader},
     reasons,
     user::UserRules,
     verdict::{Rule, Source, Verdict},
@@ -47,13 +48,14 @@ pub struct Explained {
 
 /// Evaluates an object.
 pub fn assess(object: &Object<'_>, context: &Context<'_>) -> Verdict {
-    decide(object, &Reader::new(object, context.now, None), context)
+    decide(object, &Reader::new(object, context.now, None, &Contradicted::default()), context)
 }
 
 /// Evaluates an object and records the fields that the rules read.
 pub fn explain(object: &Object<'_>, context: &Context<'_>) -> Explained {
     let trace = Trace::default();
-    let verdict = decide(object, &Reader::new(object, context.now, Some(&trace)), context);
+    let contradicted = Contradicted::default();
+    let verdict = decide(object, &Reader::new(object, context.now, Some(&trace), &contradicted), context);
     Explained { verdict, evidence: trace.into_evidence() }
 }
 
@@ -79,10 +81,10 @@ fn decide(object: &Object<'_>, reader: &Reader<'_>, context: &Context<'_>) -> Ve
         let verdict = rule.evaluate(reader);
         // Rules need not check the generation: a stale status never makes an object Ready.
         let behind = || generation::reported_behind(reader).filter(|_| verdict.state == State::Ready);
-        return behind().unwrap_or(verdict).by(&id);
+        return unless_contradicted(reader, behind().unwrap_or(verdict).by(&id), rule.reads_alone());
     }
     if let Some(verdict) = generic::evaluate(reader) {
-        return verdict;
+        return unless_contradicted(reader, verdict, false);
     }
     if context.has_status == Some(false) && !reader.has("status") {
         return Verdict::no_status_expected();
@@ -99,6 +101,21 @@ fn decide(object: &Object<'_>, reader: &Reader<'_>, context: &Context<'_>) -> Ve
             object.group()
         ),
     )
+}
+
+/// `Unknown` instead of `Ready` if a condition that matters is reported twice, with different status: one that the
+/// rule has read, or, unless the rule `reads_alone`, one whose polarity is known.
+fn unless_contradicted(reader: &Reader<'_>, verdict: Verdict, reads_alone: bool) -> Verdict {
+    if verdict.state != State::Ready {
+        return verdict;
+    }
+    match reader.contradicted(|kind| !reads_alone && polarity::is_known(kind)) {
+        Some(contradicted) => {
+            Verdict::unknown(reasons::CONTRADICTORY_CONDITIONS, contradicted.message_or_reason())
+                .by(&verdict.rule)
+        }
+        None => verdict,
+    }
 }
 
 /// Conditions of a Namespace that name what blocks its deletion.

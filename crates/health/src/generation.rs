@@ -13,6 +13,12 @@ use crate::{
 pub fn number(value: &Value<'_>) -> Option<i64> {
     match value {
         Value::Int(number) => Some(*number),
+        // Some clients write every number with a fraction. Larger ones are not exact.
+        Value::Float(number) if number.fract() == 0.0 && number.abs() < 1e15 =>
+        {
+            #[expect(clippy::cast_possible_truncation, reason = "an integer that fits an i64")]
+            Some(*number as i64)
+        }
         Value::Text(text) => text.trim().parse().ok(),
         _ => None,
     }
@@ -25,13 +31,16 @@ pub fn observed(holder: &Value<'_>) -> Option<i64> {
 
 /// Whether the controllers of `object` have observed its latest generation. `verdict` is the one on `object`.
 ///
-/// They have not if `status.observedGeneration` is older; if the `observedGeneration` of condition `Ready` is,
-/// or without that condition that of any other; or if no controller has written a status yet, though the rules
-/// wait for one. An object without a generation has nothing to observe.
+/// They have not if the verdict says so; if `status.observedGeneration` is older; if the `observedGeneration` of
+/// condition `Ready` is, or without that condition that of any other; or if no controller has written a status yet,
+/// though the rules wait for one. An object without a generation has nothing to observe.
 pub fn is_latest_observed(object: &Object<'_>, verdict: &Verdict) -> bool {
     let Some(generation) = object.at("metadata.generation").and_then(number) else {
         return true;
     };
+    if verdict.reason == reasons::LATEST_GENERATION_NOT_OBSERVED {
+        return false;
+    }
     let status = object.at("status").unwrap_or(&Value::Null);
     let conditions = status.get("conditions").and_then(Value::as_list).unwrap_or_default();
     let is_ready = |condition: &&Value<'_>| condition.get("type").and_then(Value::as_text) == Some("Ready");
@@ -49,7 +58,8 @@ pub fn is_latest_observed(object: &Object<'_>, verdict: &Verdict) -> bool {
     if all.is_empty() {
         let is_written = status.as_map().is_some_and(|status| !status.is_empty());
         let waits = matches!(verdict.state, State::InProgress | State::Unknown) && !is_written;
-        return !waits && verdict.reason != reasons::LATEST_GENERATION_NOT_OBSERVED;
+        // What is there may be defaults of the API server.
+        return !waits && verdict.reason != reasons::NOT_OBSERVED;
     }
     all.iter().all(|observed| *observed >= generation)
 }
@@ -139,6 +149,42 @@ mod tests {
     #[case::a_status_without_generations("acme.io/v1", "Widget", json!({"phase": "Ready"}), true)]
     #[case::a_new_deployment("apps/v1", "Deployment", json!({}), false)]
     #[case::a_new_daemon_set("apps/v1", "DaemonSet", json!({"desiredNumberScheduled": 0, "numberReady": 0}), false)]
+    #[case::a_stale_condition_beside_a_fresh_one(
+        "acme.io/v1",
+        "Widget",
+        json!({"conditions": [
+            {"type": "Stalled", "status": "True", "observedGeneration": 1},
+            {"type": "Ready", "status": "False", "observedGeneration": 2},
+        ]}),
+        false
+    )]
+    #[case::behind_by_another_field("acme.io/v1", "Widget", json!({"lastReconciledGeneration": 1, "phase": "Ready"}), false)]
+    #[case::behind_as_a_fraction("acme.io/v1", "Widget", json!({"observedGeneration": 1.0, "phase": "Ready"}), false)]
+    #[case::caught_up_as_a_fraction("acme.io/v1", "Widget", json!({"observedGeneration": 2.0, "phase": "Ready"}), true)]
+    #[case::a_new_autoscaler(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        json!({"desiredReplicas": 0, "currentMetrics": null}),
+        false
+    )]
+    #[case::a_new_gateway(
+        "gateway.networking.k8s.io/v1",
+        "Gateway",
+        json!({"conditions": [
+            {"type": "Accepted", "status": "Unknown", "reason": "Pending", "lastTransitionTime": "1970-01-01T00:00:00Z"},
+            {"type": "Programmed", "status": "Unknown", "reason": "Pending", "lastTransitionTime": "1970-01-01T00:00:00Z"},
+        ]}),
+        false
+    )]
+    #[case::a_gateway_that_waits(
+        "gateway.networking.k8s.io/v1",
+        "Gateway",
+        json!({"conditions": [
+            {"type": "Accepted", "status": "True", "reason": "Accepted", "observedGeneration": 2},
+            {"type": "Programmed", "status": "Unknown", "reason": "Pending", "observedGeneration": 2},
+        ]}),
+        true
+    )]
     #[case::no_status_expected("networking.k8s.io/v1", "NetworkPolicy", Json::Null, true)]
     fn generations(#[case] version: &str, #[case] kind: &str, #[case] status: Json, #[case] expected: bool) {
         let object = json!({

@@ -1,5 +1,7 @@
 //! Access of rules to the fields of an object. Each read can be recorded as evidence.
 
+use std::cell::Cell;
+
 use bellwether_model::{ConditionStatus, Map, Object, Value};
 use jiff::Timestamp;
 
@@ -13,7 +15,12 @@ pub(crate) struct Reader<'o> {
     value: Option<&'o Value<'o>>,
     trail: Option<Trail<'o>>,
     now: Timestamp,
+    contradicted: &'o Contradicted,
 }
+
+/// Whether a rule has read a condition that another of its type contradicts.
+#[derive(Debug, Default)]
+pub(crate) struct Contradicted(Cell<bool>);
 
 /// The path of a position, and the trace that records reads of it.
 #[derive(Clone, Debug)]
@@ -23,9 +30,19 @@ struct Trail<'o> {
 }
 
 impl<'o> Reader<'o> {
-    pub(crate) fn new(object: &'o Object<'o>, now: Timestamp, trace: Option<&'o Trace>) -> Self {
+    pub(crate) fn new(
+        object: &'o Object<'o>,
+        now: Timestamp,
+        trace: Option<&'o Trace>,
+        contradicted: &'o Contradicted,
+    ) -> Self {
         let trail = trace.map(|trace| Trail { path: String::new(), trace });
-        Self { value: Some(object.fields()), trail, now }
+        Self { value: Some(object.fields()), trail, now, contradicted }
+    }
+
+    /// A position in the same object.
+    fn to(&self, value: Option<&'o Value<'o>>, trail: Option<Trail<'o>>) -> Self {
+        Self { value, trail, now: self.now, contradicted: self.contradicted }
     }
 
     /// The time of evaluation.
@@ -39,11 +56,7 @@ impl<'o> Reader<'o> {
     }
 
     pub(crate) fn at(&self, path: &str) -> Self {
-        Self {
-            value: self.value.and_then(|value| value.at(path)),
-            trail: self.trail.as_ref().map(|trail| trail.to(path)),
-            now: self.now,
-        }
+        self.to(self.value.and_then(|value| value.at(path)), self.trail.as_ref().map(|trail| trail.to(path)))
     }
 
     /// The value. Recorded as evidence.
@@ -98,11 +111,8 @@ impl<'o> Reader<'o> {
 
     /// The text of a field whose name may contain dots.
     fn named(&self, name: &str) -> &'o str {
-        let place = Self {
-            value: self.value.and_then(|value| value.get(name)),
-            trail: self.trail.as_ref().map(|trail| trail.to(name)),
-            now: self.now,
-        };
+        let value = self.value.and_then(|value| value.get(name));
+        let place = self.to(value, self.trail.as_ref().map(|trail| trail.to(name)));
         place.value().and_then(Value::as_text).unwrap_or_default()
     }
 
@@ -117,10 +127,8 @@ impl<'o> Reader<'o> {
         if entries.is_none_or(<[_]>::is_empty) {
             list.value();
         }
-        entries.unwrap_or_default().iter().enumerate().map(move |(index, entry)| Self {
-            value: Some(entry),
-            trail: list.trail.as_ref().map(|trail| trail.entry(index, entry)),
-            now: list.now,
+        entries.unwrap_or_default().iter().enumerate().map(move |(index, entry)| {
+            list.to(Some(entry), list.trail.as_ref().map(|trail| trail.entry(index, entry)))
         })
     }
 
@@ -148,7 +156,7 @@ impl<'o> Reader<'o> {
         let place = self.clone();
         fields.into_iter().map(move |(name, value)| {
             let trail = place.trail.as_ref().map(|trail| trail.to(name));
-            (name, Self { value: Some(value), trail, now: place.now })
+            (name, place.to(Some(value), trail))
         })
     }
 
@@ -156,10 +164,8 @@ impl<'o> Reader<'o> {
     pub(crate) fn entries(&self) -> Vec<Self> {
         let maps: Vec<Self> = match self.value {
             Some(Value::List(list)) => {
-                let entry = |(index, entry)| Self {
-                    value: Some(entry),
-                    trail: self.trail.as_ref().map(|trail| trail.entry(index, entry)),
-                    now: self.now,
+                let entry = |(index, entry)| {
+                    self.to(Some(entry), self.trail.as_ref().map(|trail| trail.entry(index, entry)))
                 };
                 list.iter().enumerate().map(entry).collect()
             }
@@ -175,6 +181,9 @@ impl<'o> Reader<'o> {
             let contradicted = all.any(|other| other.status() != first.status());
             Condition { contradicted, ..first }
         });
+        if found.as_ref().is_some_and(|found| found.contradicted) {
+            self.contradicted.0.set(true);
+        }
         match (&found, &self.trail) {
             (Some(found), _) => found.record(),
             (None, Some(trail)) => {
@@ -185,6 +194,25 @@ impl<'o> Reader<'o> {
         found
     }
 
+    /// The first condition in `status.conditions` that `counts` and that another of its type contradicts.
+    /// After a rule has read such a condition, each of them counts.
+    pub(crate) fn contradicted(&self, counts: impl Fn(&str) -> bool) -> Option<Condition<'o>> {
+        // Bounds the time for one object.
+        const MOST: usize = 1000;
+        let list = self.at("status.conditions").value.and_then(Value::as_list).unwrap_or_default();
+        let list = &list[..list.len().min(MOST)];
+        let read = |entry: &'o Value<'o>| {
+            let kind = entry.get("type").and_then(Value::as_text).unwrap_or_default();
+            (kind, ConditionStatus::read(entry.get("status")))
+        };
+        list.iter().enumerate().find_map(|(index, entry)| {
+            let (kind, status) = read(entry);
+            let contradicted =
+                list[index + 1..].iter().map(read).any(|other| other.0 == kind && other.1 != status);
+            (contradicted && (self.contradicted.0.get() || counts(kind))).then(|| self.condition(kind))?
+        })
+    }
+
     /// The conditions in a list. Not recorded: call [`Condition::record`] for those that matter.
     pub(crate) fn conditions_at(&self, path: &str) -> impl Iterator<Item = Condition<'o>> + use<'o> {
         let list = self.at(path);
@@ -193,11 +221,7 @@ impl<'o> Reader<'o> {
             let kind = entry.get("type").and_then(Value::as_text).unwrap_or_default();
             entry.as_map()?;
             let trail = list.trail.as_ref().map(|trail| trail.entry(index, entry));
-            Some(Condition {
-                kind,
-                contradicted: false,
-                place: Self { value: Some(entry), trail, now: list.now },
-            })
+            Some(Condition { kind, contradicted: false, place: list.to(Some(entry), trail) })
         })
     }
 }

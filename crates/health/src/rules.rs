@@ -55,7 +55,9 @@ const GENERIC: &[(&str, &str)] = &[
     (
         "suspended",
         "`Suspended` if `spec.suspend`, `spec.suspended`, `spec.pause` or `spec.paused`, or `paused` in `spec.updateStrategy`, \
-         is true. Evaluated before the generation: controllers do not observe suspended objects.",
+         is true. Evaluated before the generation: controllers do not observe suspended objects. A suspended object \
+         blocks its group if its status reports a failure, if `Ready` or `Available` is not True for another reason, \
+         if fewer replicas or parts are ready than wanted, or if it was still in progress.",
     ),
     (
         "generation",
@@ -290,6 +292,12 @@ pub fn page() -> String {
             .chain(alone)
             .map(|(state, words, note)| [format!("`{state:?}`{note}"), words.replace(' ', ", ")]),
     );
+    let _ = writeln!(
+        page,
+        "\nOnly of phases: `Suspended` if the spec says so (`enabled: false`, `runStrategy: Halted`, `replicas: 0`), else \
+         `InProgress`, or `Failed` if the status reports a failure: {}.",
+        words::HALTED.join(", ")
+    );
     let _ = writeln!(page, "\n`Failed` if negated: {}.", words::FAILED_IF_NEGATED.join(", "));
     let _ = writeln!(page, "\n`InProgress` instead of `Ready` with: {}.", words::QUALIFIERS.join(", "));
 
@@ -334,6 +342,7 @@ pub fn page() -> String {
                 phase::COMPLETING_KINDS.replace(' ', ", "),
             ],
             ["phases of such a kind before completion".to_owned(), phase::NOT_COMPLETE.replace(' ', ", ")],
+            ["phases that alone are `InProgress`".to_owned(), phase::STEPS.replace(' ', ", ")],
             ["replicas wanted".to_owned(), replicas::WANTED.join(", ")],
             ["replicas ready".to_owned(), replicas::READY.join(", ")],
         ],

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use bellwether_model::{ConditionStatus, Plan, State, Value, text::capitalised};
 
 use crate::{
-    generation, generic,
+    generation,
+    generic::{self, suspension},
     read::{Condition, Reader},
     reasons,
     verdict::Verdict,
@@ -19,6 +20,15 @@ pub(crate) struct BuiltinClause {
     pub(crate) state: State,
     /// Replaces the message of the match, if not empty.
     message: &'static str,
+    /// Whether a `Suspended` object blocks only after a failure: nothing of it should run.
+    nothing_runs: bool,
+    /// A field that must have this value, too.
+    only_if: Option<(&'static str, &'static str)>,
+}
+
+/// The clause without further conditions.
+const fn clause(when: When, state: State) -> BuiltinClause {
+    BuiltinClause { when, state, message: "", nothing_runs: false, only_if: None }
 }
 
 impl BuiltinClause {
@@ -27,12 +37,52 @@ impl BuiltinClause {
         self
     }
 
+    pub(super) const fn nothing_runs(mut self) -> Self {
+        self.nothing_runs = true;
+        self
+    }
+
+    pub(super) const fn only_if(mut self, path: &'static str, value: &'static str) -> Self {
+        self.only_if = Some((path, value));
+        self
+    }
+
     fn evaluate(&self, o: &Reader<'_>) -> Option<Verdict> {
         let verdict = self.when.evaluate(o, self.state)?;
-        Some(match self.message {
+        if let Some((path, wanted)) = self.only_if
+            && o.at(path).value().and_then(word).is_none_or(|word| word != wanted)
+        {
+            return None;
+        }
+        let verdict = match self.message {
             "" => verdict,
             message => Verdict::new(self.state, verdict.reason, message),
-        })
+        };
+        let blocks = match verdict.state {
+            State::Suspended if self.nothing_runs => suspension::has_failed(o),
+            State::Suspended => {
+                let by_spec = matches!(self.when, When::Flag(..));
+                suspension::is_unavailable(o, &verdict, by_spec)
+            }
+            _ => false,
+        };
+        Some(verdict.blocks(blocks))
+    }
+
+    fn description(&self) -> String {
+        match self.only_if {
+            Some((path, value)) => format!("{} and `{path}` is `{value}`", self.when.description()),
+            None => self.when.description(),
+        }
+    }
+
+    /// Adds the fields that this reads to the plan.
+    pub(super) fn extend(&self, plan: Plan) -> Plan {
+        let plan = self.when.extend(plan);
+        match self.only_if {
+            Some((path, _)) => plan.with(path),
+            None => plan,
+        }
     }
 }
 
@@ -67,7 +117,7 @@ pub(crate) enum When {
 }
 
 pub(super) const fn condition(kind: &'static str, status: ConditionStatus, state: State) -> BuiltinClause {
-    BuiltinClause { when: When::Condition(kind, status), state, message: "" }
+    clause(When::Condition(kind, status), state)
 }
 
 pub(super) const fn condition_for(
@@ -76,35 +126,35 @@ pub(super) const fn condition_for(
     reasons: &'static [&'static str],
     state: State,
 ) -> BuiltinClause {
-    BuiltinClause { when: When::ConditionFor(kind, status, reasons), state, message: "" }
+    clause(When::ConditionFor(kind, status, reasons), state)
 }
 
 pub(super) const fn no_condition(kind: &'static str, state: State) -> BuiltinClause {
-    BuiltinClause { when: When::NoCondition(kind), state, message: "" }
+    clause(When::NoCondition(kind), state)
 }
 
 pub(super) const fn is(path: &'static str, words: &'static [&'static str], state: State) -> BuiltinClause {
-    BuiltinClause { when: When::Is(path, words), state, message: "" }
+    clause(When::Is(path, words), state)
 }
 
 pub(super) const fn flag(path: &'static str, truth: bool, state: State) -> BuiltinClause {
-    BuiltinClause { when: When::Flag(path, truth), state, message: "" }
+    clause(When::Flag(path, truth), state)
 }
 
 pub(super) const fn has(path: &'static str, state: State) -> BuiltinClause {
-    BuiltinClause { when: When::Has(path), state, message: "" }
+    clause(When::Has(path), state)
 }
 
 pub(super) const fn lacks(path: &'static str, state: State) -> BuiltinClause {
-    BuiltinClause { when: When::Lacks(path), state, message: "" }
+    clause(When::Lacks(path), state)
 }
 
 pub(super) const fn fewer(have: &'static str, want: &'static str, state: State) -> BuiltinClause {
-    BuiltinClause { when: When::Fewer(have, want), state, message: "" }
+    clause(When::Fewer(have, want), state)
 }
 
 pub(super) const fn some(path: &'static str, state: State) -> BuiltinClause {
-    BuiltinClause { when: When::Some(path), state, message: "" }
+    clause(When::Some(path), state)
 }
 
 pub(super) const fn part_is(
@@ -113,15 +163,15 @@ pub(super) const fn part_is(
     words: &'static [&'static str],
     state: State,
 ) -> BuiltinClause {
-    BuiltinClause { when: When::PartIs(list, field, words), state, message: "" }
+    clause(When::PartIs(list, field, words), state)
 }
 
 pub(super) const fn part_has(list: &'static str, field: &'static str, state: State) -> BuiltinClause {
-    BuiltinClause { when: When::PartHas(list, field), state, message: "" }
+    clause(When::PartHas(list, field), state)
 }
 
 pub(super) const fn behind(path: &'static str, state: State) -> BuiltinClause {
-    BuiltinClause { when: When::Behind(path), state, message: "" }
+    clause(When::Behind(path), state)
 }
 
 pub(super) const fn label_is(
@@ -129,7 +179,7 @@ pub(super) const fn label_is(
     words: &'static [&'static str],
     state: State,
 ) -> BuiltinClause {
-    BuiltinClause { when: When::Label(label, words), state, message: "" }
+    clause(When::Label(label, words), state)
 }
 
 /// What applies if no clause matches.
@@ -148,8 +198,7 @@ pub(super) fn evaluate(clauses: &[BuiltinClause], otherwise: Otherwise, o: &Read
         return stale;
     }
     if let Some(verdict) = clauses.iter().find_map(|clause| clause.evaluate(o)) {
-        let blocks = verdict.state == State::Suspended && generic::reports_failure(o);
-        return verdict.blocks(blocks);
+        return verdict;
     }
     let generic = match otherwise {
         Otherwise::Generic => generic::evaluate(o).or_else(|| generic::unreported(o)),
@@ -181,7 +230,7 @@ fn unlisted_word(clauses: &[BuiltinClause], o: &Reader<'_>) -> Option<String> {
 /// For the docs. Adjacent clauses with the same state are joined.
 pub(super) fn description(clauses: &[BuiltinClause], otherwise: Otherwise) -> String {
     let by_state = clauses.chunk_by(|one, next| one.state == next.state).map(|clauses| {
-        let conditions: Vec<_> = clauses.iter().map(|clause| clause.when.description()).collect();
+        let conditions: Vec<_> = clauses.iter().map(BuiltinClause::description).collect();
         format!("`{:?}` if {}", clauses[0].state, conditions.join(", or if "))
     });
     let otherwise = match otherwise {
@@ -215,7 +264,7 @@ impl When {
     }
 
     /// Adds the fields that this reads to the plan.
-    pub(super) fn extend(&self, plan: Plan) -> Plan {
+    fn extend(&self, plan: Plan) -> Plan {
         match self {
             Self::Condition(..) | Self::ConditionFor(..) | Self::NoCondition(_) => {
                 plan.with("status.conditions")

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use bellwether_model::{State, Value};
+use bellwether_model::{ConditionStatus, State, Value};
+use jiff::Timestamp;
 
 use super::{Evaluator, KindRule};
 use crate::{
     generic::{conditions::Conditions, worst},
-    read::Reader,
+    read::{Condition, Reader},
     reasons,
     verdict::Verdict,
 };
@@ -76,13 +77,20 @@ fn class(o: &Reader<'_>) -> Verdict {
 
 /// By the worst of the known conditions. `Ready` waits for those that mean it.
 fn decided(o: &Reader<'_>, conditions: &Conditions<'_>, awaited: &[&str]) -> Verdict {
-    let Some(verdict) = conditions.decided(o) else {
+    let Some(verdict) = conditions.decided(o).filter(|_| !conditions.all(is_default)) else {
         return Verdict::not_observed();
     };
     match awaited.iter().find(|kind| !conditions.has(kind)).filter(|_| verdict.state == State::Ready) {
         Some(missing) => Verdict::in_progress(reasons::NOT_OBSERVED, format!("no {missing} condition")),
         None => verdict,
     }
+}
+
+/// Whether the API server wrote the condition: the CRDs have `Unknown` conditions as the default of a status.
+fn is_default(condition: &Condition<'_>) -> bool {
+    condition.status() == ConditionStatus::Unknown
+        && condition.reason() == "Pending"
+        && condition.since() == Some(Timestamp::UNIX_EPOCH)
 }
 
 fn gateway(o: &Reader<'_>) -> Verdict {

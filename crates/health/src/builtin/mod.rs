@@ -39,6 +39,9 @@ pub(crate) struct KindRule {
 
 pub(crate) enum Evaluator {
     Function(fn(&Reader<'_>) -> Verdict),
+    /// The same, for kinds into whose status other tools write conditions of their own. Only those that the
+    /// function reads count.
+    OwnConditions(fn(&Reader<'_>) -> Verdict),
     /// The first clause that matches decides.
     Clauses(&'static [BuiltinClause], Otherwise),
 }
@@ -46,8 +49,19 @@ pub(crate) enum Evaluator {
 impl KindRule {
     pub(crate) fn evaluate(&self, o: &Reader<'_>) -> Verdict {
         match &self.evaluator {
-            Evaluator::Function(function) => function(o),
+            Evaluator::Function(function) | Evaluator::OwnConditions(function) => function(o),
             Evaluator::Clauses(clauses, otherwise) => clause::evaluate(clauses, *otherwise, o),
+        }
+    }
+
+    /// Whether conditions that the rule does not read count for nothing.
+    pub(crate) fn reads_alone(&self) -> bool {
+        match self.evaluator {
+            Evaluator::Function(_) => {
+                !self.reads.iter().any(|field| matches!(*field, "status" | "status.conditions"))
+            }
+            Evaluator::OwnConditions(_) => true,
+            Evaluator::Clauses(..) => false,
         }
     }
 
@@ -65,9 +79,9 @@ impl KindRule {
     pub(crate) fn plan(&self) -> Plan {
         let plan = Plan::identity().with_all(self.reads);
         match &self.evaluator {
-            Evaluator::Function(_) => plan,
+            Evaluator::Function(_) | Evaluator::OwnConditions(_) => plan,
             Evaluator::Clauses(clauses, _) => {
-                clauses.iter().fold(plan.with_all(generic::READS), |plan, clause| clause.when.extend(plan))
+                clauses.iter().fold(plan.with_all(generic::READS), |plan, clause| clause.extend(plan))
             }
         }
     }

@@ -18,13 +18,20 @@ pub(super) const RULES: &[KindRule] = &[
         description: "`Ready` if condition `Ready` is True; otherwise `Failed` if `status.state` is Failed, else \
                       `InProgress`. Conditions of other types count for nothing.",
         reads: &["status.observedGeneration", "status.conditions", "status.state"],
-        evaluator: Evaluator::Function(application),
+        evaluator: Evaluator::OwnConditions(application),
+    },
+    KindRule {
+        id: "app.k8s.io/Application",
+        description: "`Ready` if condition `Ready` is True; otherwise `Failed` if condition `Error` is True, else \
+                      `InProgress`. Conditions of other types count for nothing.",
+        reads: &["status.observedGeneration", "status.conditions"],
+        evaluator: Evaluator::OwnConditions(app_k8s_io),
     },
     KindRule {
         id: "bellwether.dev/Rollup",
         description: "By conditions `Available`, `Progressing` and `Degraded`.",
         reads: &["status.observedGeneration", "status.conditions"],
-        evaluator: Evaluator::Function(rollup),
+        evaluator: Evaluator::OwnConditions(rollup),
     },
     valid("bellwether.dev/HealthRule"),
     valid("bellwether.dev/StatusCollector"),
@@ -52,6 +59,14 @@ const VALID: &[BuiltinClause] = &[condition("Valid", True, Ready), condition("Va
 
 /// Other tools may write conditions into the status of an Application. They are not about its members.
 fn application(o: &Reader<'_>) -> Verdict {
+    by_ready(o, || o.text("status.state") == "Failed")
+}
+
+fn app_k8s_io(o: &Reader<'_>) -> Verdict {
+    by_ready(o, || o.condition("Error").is_some_and(|error| error.is_true()))
+}
+
+fn by_ready(o: &Reader<'_>, has_failed: impl Fn() -> bool) -> Verdict {
     if let Some(behind) = generation::reported_behind(o) {
         return behind;
     }
@@ -61,10 +76,10 @@ fn application(o: &Reader<'_>) -> Verdict {
     if let Some(stale) = generation::stale(o, &ready) {
         return stale;
     }
-    let state = match (ready.is_true(), o.text("status.state")) {
-        (true, _) => Ready,
-        (false, "Failed") => Failed,
-        (false, _) => InProgress,
+    let state = match ready.is_true() {
+        true => Ready,
+        false if has_failed() => Failed,
+        false => InProgress,
     };
     Verdict::new(state, ready.reason_or_type().to_owned(), ready.message_or_reason()).since(ready.since())
 }

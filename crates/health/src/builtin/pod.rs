@@ -195,6 +195,7 @@ fn unscheduled(o: &Reader<'_>, scheduled: &Condition<'_>) -> Verdict {
         reasons::SCHEDULING_GATED => {
             Verdict::suspended(reasons::SCHEDULING_GATED, "waiting for scheduling gates")
                 .since(scheduled.since())
+                .blocks(true)
         }
         reasons::UNSCHEDULABLE => {
             let since = scheduled.since().or_else(|| o.time("metadata.creationTimestamp"));

@@ -5,6 +5,7 @@ use bellwether_model::State;
 use super::{
     phase,
     polarity::{self, Polarity},
+    suspension,
     witness::is_negative,
     words::{begins_with_failure, is_negated, meaning, tells_failure, words},
 };
@@ -85,7 +86,7 @@ impl<'o> Conditions<'o> {
         }
         if ready.condition.is_true() {
             return Some(
-                self.contradiction(o).unwrap_or_else(|| self.unless_truncated(ready.verdict(State::Ready))),
+                self.contradiction(o).unwrap_or_else(|| self.unless_unclear(ready.verdict(State::Ready))),
             );
         }
         if let Some(failure) = self.failures().next() {
@@ -96,6 +97,9 @@ impl<'o> Conditions<'o> {
         }
         if let Some(suspended) = self.holding(Polarity::Suspended).next() {
             return Some(suspended.verdict(State::Suspended));
+        }
+        if let Some(stopped) = self.stopped(o).filter(|stopped| stopped.state != State::InProgress) {
+            return Some(stopped);
         }
         if ready.condition.contradicted {
             return Some(ready.verdict(State::Unknown));
@@ -128,6 +132,9 @@ impl<'o> Conditions<'o> {
         {
             return Some(suspended.verdict(State::Suspended));
         }
+        if let Some(stopped) = self.stopped(o) {
+            return Some(stopped);
+        }
         let not_available = ["Available", "Healthy"].into_iter().find_map(|kind| {
             self.find(kind).filter(|known| known.stale.is_none() && known.condition.is_false())
         });
@@ -153,6 +160,10 @@ impl<'o> Conditions<'o> {
         if let Some(suspended) = self.holding(Polarity::Suspended).next() {
             return Some(suspended.verdict(State::Suspended));
         }
+        if let Some(stopped) = self.stopped(o) {
+            let failing = self.because(State::Failed).map(|known| known.verdict(State::Failed));
+            return Some(failing.unwrap_or(stopped));
+        }
         if let Some(halted) = self.halted() {
             return Some(halted);
         }
@@ -164,7 +175,7 @@ impl<'o> Conditions<'o> {
         }
         if let Some(done) = self.holding(Polarity::Completion).next() {
             let state = if is_failure(&done.condition) { State::Failed } else { State::Ready };
-            return Some(self.unless_truncated(done.verdict(state)));
+            return Some(self.unless_unclear(done.verdict(state)));
         }
         let good = [Polarity::Positive, Polarity::Validity, Polarity::Completion, Polarity::Step];
         let deciding: Vec<_> = good.into_iter().flat_map(|good| self.of_polarity(good)).collect();
@@ -187,7 +198,7 @@ impl<'o> Conditions<'o> {
         let incomplete = state == State::Ready && phase::runs_to_completion(o) && !completed();
         let steps_only = state == State::Ready && deciding.iter().all(|known| self.is_step(known));
         let state = if incomplete || steps_only { State::InProgress } else { state };
-        Some(self.unless_truncated(known.verdict(state)))
+        Some(self.unless_unclear(known.verdict(state)))
     }
 
     /// `Available`, `Progressing` and `Degraded` of cluster operators. Together they decide alone.
@@ -209,13 +220,18 @@ impl<'o> Conditions<'o> {
             (false, false) if is_failure(&progressing.condition) => progressing.verdict(State::Failed),
             (false, false) if !available.condition.is_true() => available.verdict(available.state()),
             (false, false) if !degraded.condition.is_false() => degraded.verdict(State::InProgress),
-            (false, false) => self.unless_truncated(available.verdict(State::Ready)),
+            (false, false) => self.unless_unclear(available.verdict(State::Ready)),
         })
     }
 
     /// Whether the list has a condition of this type.
     pub(crate) fn has(&self, kind: &str) -> bool {
         self.find(kind).is_some()
+    }
+
+    /// Whether every condition `is` so.
+    pub(crate) fn all(&self, is: impl Fn(&Condition<'_>) -> bool) -> bool {
+        self.all.iter().all(|known| is(&known.condition))
     }
 
     /// By the known conditions, for kinds whose rule knows which condition means `Ready`: `Accepted` may.
@@ -275,6 +291,13 @@ impl<'o> Conditions<'o> {
         self.holding(Polarity::Progressing).find(unfinished).or_else(delayed)
     }
 
+    /// By a condition such as `Stopped`.
+    fn stopped(&self, o: &Reader<'_>) -> Option<Verdict> {
+        let stopped = self.holding(Polarity::Halted).next()?;
+        let condition = &stopped.condition;
+        Some(stopped.verdict(suspension::of_stopped(o, condition.reason(), condition.message())))
+    }
+
     /// A progress condition that is not True, with a reason that means another state.
     fn halted(&self) -> Option<Verdict> {
         self.of_polarity(Polarity::Progressing).find_map(|known| {
@@ -302,12 +325,24 @@ impl<'o> Conditions<'o> {
     }
 
     fn is_step(&self, known: &Known<'_>) -> bool {
-        let is_accepted = ["ccepted", "dmitted"].iter().any(|end| known.condition.kind.ends_with(end));
+        let ends = ["ccepted", "dmitted", "Valid", "ResolvedRefs"];
+        let is_accepted = ends.iter().any(|end| known.condition.kind.ends_with(end));
         known.polarity == Some(Polarity::Step) || (is_accepted && !self.is_part)
     }
 
-    /// `Unknown` instead of `Ready` if conditions were skipped.
-    fn unless_truncated(&self, verdict: Verdict) -> Verdict {
+    /// `Unknown` instead of `Ready` if conditions were skipped, or if a part contradicts itself.
+    fn unless_unclear(&self, verdict: Verdict) -> Verdict {
+        let unclear = |known: &&Known<'_>| {
+            known.condition.contradicted
+                && known.polarity.is_some_and(|polarity| polarity != Polarity::Neutral)
+        };
+        if self.is_part
+            && verdict.state == State::Ready
+            && let Some(contradicted) = self.all.iter().find(unclear)
+        {
+            contradicted.condition.record();
+            return contradicted.verdict(State::Unknown);
+        }
         if self.truncated && verdict.state == State::Ready {
             return Verdict::unknown(
                 reasons::TOO_MANY_CONDITIONS,

@@ -8,6 +8,7 @@ pub(crate) mod conditions;
 pub(crate) mod phase;
 pub(crate) mod polarity;
 pub(crate) mod replicas;
+pub(crate) mod suspension;
 pub(crate) mod witness;
 pub(crate) mod words;
 
@@ -33,18 +34,17 @@ pub(crate) const READS: &[&str] = &[
 /// `None` if nothing in the object is recognized.
 pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
     // Before the generation: controllers do not observe suspended objects.
-    if let Some(verdict) = phase::suspended(o) {
-        return Some(verdict.blocks(reports_failure(o)).by(&Rule::generic("suspended")));
+    if let Some((verdict, rests)) = phase::suspended(o) {
+        let blocks =
+            if rests { suspension::has_failed(o) } else { suspension::is_unavailable(o, &verdict, true) };
+        return Some(verdict.blocks(blocks).by(&Rule::generic("suspended")));
     }
     if let Some(verdict) = generation::reported_behind(o).or_else(|| generation::evaluated_behind(o)) {
         return Some(verdict.by(&Rule::generic("generation")));
     }
-    reported(o)
-}
-
-/// Whether an object that is suspended had failed before, by its own status.
-pub(crate) fn reports_failure(o: &Reader<'_>) -> bool {
-    reported(o).is_some_and(|verdict| verdict.state == State::Failed)
+    let verdict = reported(o)?;
+    let blocks = verdict.state == State::Suspended && suspension::is_unavailable(o, &verdict, false);
+    Some(verdict.blocks(blocks))
 }
 
 /// By the status alone. `Ready` needs a witness that nothing contradicts.
@@ -55,10 +55,13 @@ fn reported(o: &Reader<'_>) -> Option<Verdict> {
         Some(ready) if ready.state == State::Ready => {
             Some(contradiction(witness::contradiction(o)).unwrap_or(ready))
         }
-        // A phase `Unknown` says nothing: what else the status says decides.
-        Some(unknown) if unknown.reason == "Unknown" => {
+        // A phase `Unknown` says nothing, and `Stopped` not why: what else the status says decides.
+        Some(open)
+            if open.reason == "Unknown"
+                || (open.state == State::InProgress && words::is_halted(&open.reason)) =>
+        {
             let failure = witness::contradiction(o).filter(|verdict| verdict.state == State::Failed);
-            Some(contradiction(failure).unwrap_or(unknown))
+            Some(contradiction(failure).unwrap_or(open))
         }
         Some(verdict) => Some(verdict),
         None => contradiction(witness::failure(o))
@@ -80,14 +83,19 @@ fn witness(o: &Reader<'_>) -> Option<Verdict> {
     // Steps of a kind that runs to completion may fail and be retried.
     let steps = whole.is_some() && phase::runs_to_completion(o);
     let aspects = conditions.known(o).into_iter().chain(parts(o, !steps));
-    let aspects = aspects.map(|verdict| verdict.by(&Rule::generic("conditions")));
+    let aspects: Vec<_> = aspects.map(|verdict| verdict.by(&Rule::generic("conditions"))).collect();
+    let step = whole.as_ref().is_some_and(|whole| aspects.is_empty() && phase::is_step(whole));
     let replicas = replicas::evaluate(o).map(|verdict| verdict.by(&Rule::generic("replicas")));
     match worst(whole.into_iter().chain(aspects)) {
         // Too few ready replicas override a Ready phase or condition.
         Some(ready) if ready.state == State::Ready => {
-            let replicas =
-                replicas.filter(|replicas| replicas.state != State::Ready && replicas::has_ready_counter(o));
-            Some(replicas.unwrap_or(ready))
+            let counted = replicas.filter(|_| replicas::has_ready_counter(o));
+            match counted {
+                Some(replicas) if step || replicas.state != State::Ready => Some(replicas),
+                // A step says how far the object is.
+                _ if step => Some(Verdict { state: State::InProgress, progress: 0, ..ready }),
+                _ => Some(ready),
+            }
         }
         Some(verdict) => Some(verdict),
         None => replicas,

@@ -3,7 +3,8 @@
 use bellwether_model::{State, Value, text::capitalised};
 
 use super::{
-    words::{meaning, words},
+    suspension,
+    words::{is_halted, meaning, words},
     worst_by,
 };
 use crate::{read::Reader, reasons, verdict::Verdict};
@@ -54,6 +55,18 @@ pub(crate) const COMPLETING_KINDS: &str = "backup build download experiment job 
 /// Phases of such a kind before completion.
 pub(crate) const NOT_COMPLETE: &str = "accepted active available ready running started";
 
+/// Phases on the way to a good one: alone they mean `InProgress`.
+pub(crate) const STEPS: &str = "accepted assigned started validated";
+
+/// Whether a `Ready` verdict by a phase is about a step.
+pub(super) fn is_step(verdict: &Verdict) -> bool {
+    verdict.state == State::Ready && is_step_word(&verdict.reason)
+}
+
+fn is_step_word(word: &str) -> bool {
+    STEPS.split_whitespace().any(|step| word.eq_ignore_ascii_case(step))
+}
+
 /// Whether objects of this kind run to completion. For them, `Running` is `InProgress`.
 pub(crate) fn runs_to_completion(o: &Reader<'_>) -> bool {
     words(o.text("kind"))
@@ -63,7 +76,13 @@ pub(crate) fn runs_to_completion(o: &Reader<'_>) -> bool {
 
 /// An error first, then the worst phase, then a flag.
 pub(crate) fn evaluate(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
-    error(status).or_else(|| phase(o, status)).or_else(|| flag(status))
+    error(status).or_else(|| {
+        let phase = phase(o, status);
+        if phase.as_ref().is_some_and(is_step) {
+            return flag(status).or(phase);
+        }
+        phase.or_else(|| flag(status))
+    })
 }
 
 pub(crate) fn error(status: &Reader<'_>) -> Option<Verdict> {
@@ -89,7 +108,11 @@ fn phase(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
     });
     let found = fields.filter_map(|(name, field)| {
         let word = field.value()?.as_text()?;
-        let state = match meaning_of_phase(word)? {
+        let known = meaning_of_phase(word);
+        if is_halted(word) && !matches!(known, Some(State::Failed | State::Suspended | State::Terminating)) {
+            return Some((suspension::of_stopped(o, "", &with_message(status, word)), word));
+        }
+        let state = match known? {
             // `stageStatus: success` beside `stage: deployment` says how far it is.
             State::Ready if names_a_step(status, name) => State::InProgress,
             State::Ready
@@ -102,7 +125,11 @@ fn phase(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
         };
         Some((state, word))
     });
-    let (state, word) = worst_by(found, |(state, _)| *state)?;
+    let found: Vec<_> = found.collect();
+    let worst = worst_by(found.iter().copied(), |(state, _)| *state)?;
+    // Of good phases, one that is not a step.
+    let better = found.into_iter().find(|(state, word)| *state == State::Ready && !is_step_word(word));
+    let (state, word) = better.filter(|_| worst.0 == State::Ready).unwrap_or(worst);
     Some(Verdict::new(state, capitalised(word), with_message(status, word)))
 }
 
@@ -162,10 +189,11 @@ pub(crate) const SUSPENDING: &[&str] = &[
     "spec.updateStrategy.rollingUpdate.paused",
 ];
 
-/// By a field of the spec, or by a flag with which the controller confirms it.
-pub(crate) fn suspended(o: &Reader<'_>) -> Option<Verdict> {
+/// By a field of the spec, or by a flag with which the controller confirms it; and whether nothing of the object
+/// should run.
+pub(crate) fn suspended(o: &Reader<'_>) -> Option<(Verdict, bool)> {
     if let Some(field) = SUSPENDING.iter().find(|field| o.flag(field)) {
-        return Some(Verdict::suspended(reasons::SUSPENDED, format!("{field}=true")));
+        return Some((Verdict::suspended(reasons::SUSPENDED, format!("{field}=true")), false));
     }
     let suspended = |(name, field): &(&str, Reader<'_>)| {
         let is_flag = words(name).last().is_some_and(|last| SUSPENDED.contains(&last.as_str()));
@@ -173,7 +201,8 @@ pub(crate) fn suspended(o: &Reader<'_>) -> Option<Verdict> {
     };
     let (name, field) = o.at("status").fields().find(suspended)?;
     field.value();
-    Some(Verdict::suspended(reasons::SUSPENDED, format!("status.{name}=true")))
+    let rests = words(name).last().is_some_and(|last| suspension::rests(last));
+    Some((Verdict::suspended(reasons::SUSPENDED, format!("status.{name}=true")), rests))
 }
 
 /// Last word of a flag in the status by which a controller confirms that an object is suspended.

@@ -26,6 +26,8 @@ pub(crate) enum Polarity {
     Progressing,
     /// True: `Suspended`.
     Suspended,
+    /// True: `Suspended` if the spec says that it should not run; else never `Ready`.
+    Halted,
     /// True: `Terminating`.
     Deleting,
     /// Ignored, although the last word of the type has a polarity.
@@ -49,6 +51,10 @@ impl Polarity {
                 ["`InProgress`, unless the reason means `Ready`", "ignored, unless the reason means failure"]
             }
             Self::Suspended => ["`Suspended`", "ignored"],
+            Self::Halted => [
+                "`Suspended` if the spec says so; else `Failed` if the reason or message means failure; else `InProgress`",
+                "ignored",
+            ],
             Self::Deleting => ["`Terminating`", "ignored"],
             Self::Neutral => ["ignored", "ignored"],
         }
@@ -65,6 +71,7 @@ pub(crate) const ALL: &[Polarity] = &[
     Polarity::Negated,
     Polarity::Progressing,
     Polarity::Suspended,
+    Polarity::Halted,
     Polarity::Deleting,
     Polarity::Neutral,
 ];
@@ -94,7 +101,8 @@ pub(crate) const TYPES: &[(Polarity, &[&str])] = &[
         Polarity::Progressing,
         &["Reconciling", "Progressing", "Pending", "UpdateInProgress", "UpgradeInProgress"],
     ),
-    (Polarity::Suspended, &["Suspended", "Paused", "Disabled", "Stopped", "Hibernated"]),
+    (Polarity::Suspended, &["Suspended", "Paused", "Hibernated"]),
+    (Polarity::Halted, &["Disabled", "Halted", "Inactive", "Stopped"]),
     (Polarity::Deleting, &["Terminating", "Deleting"]),
     (Polarity::Neutral, &["NewVersionAvailable", "UpdateAvailable", "UpgradeAvailable", "Upgradeable"]),
 ];
@@ -103,14 +111,15 @@ pub(crate) const TYPES: &[(Polarity, &[&str])] = &[
 pub(crate) const ENDINGS: &[(Polarity, &str)] = &[
     (
         Polarity::Positive,
-        "active alive advertised adopted allocated applied assigned attached available bound \
-         complete completed configured connected deployed discoverable established exists functional healthy \
+        "active alive advertised adopted allocated applied attached available bound \
+         complete completed connected deployed discoverable established exists functional healthy \
          installed issued joined mounted ok online operating operational programmed provisioned reachable ready reconciled \
-         resolved running serving succeeded success successful synced synchronized updated validated verified",
+         resolved running serving succeeded success successful synchronized updated verified",
     ),
     (
         Polarity::Step,
-        "admitted approved bootstrapped created initialized queued registered reserved scheduled submitted",
+        "admitted approved assigned bootstrapped configured created initialized queued registered reserved scheduled \
+         submitted synced validated",
     ),
     (Polarity::Validity, "accepted compliant valid"),
     (
@@ -160,6 +169,11 @@ pub(crate) fn of(kind: &str) -> Option<Polarity> {
     })
 }
 
+/// Whether a condition of this type counts for the generic rules.
+pub(crate) fn is_known(kind: &str) -> bool {
+    of(kind).is_some_and(|polarity| polarity != Polarity::Neutral)
+}
+
 /// Whether the whole type is listed with this polarity.
 pub(crate) fn is_listed(wanted: Polarity, kind: &str) -> bool {
     TYPES.iter().any(|(polarity, types)| *polarity == wanted && types.contains(&kind))
@@ -197,6 +211,8 @@ mod tests {
     #[case("NoErrors", Some(Polarity::Positive))]
     #[case("Issuing", Some(Polarity::Progressing))]
     #[case("Paused", Some(Polarity::Suspended))]
+    #[case("Stopped", Some(Polarity::Halted))]
+    #[case("ConfigSynced", Some(Polarity::Step))]
     #[case("Upgradeable", Some(Polarity::Neutral))]
     #[case("UpdateAvailable", Some(Polarity::Neutral))]
     // Not listed.

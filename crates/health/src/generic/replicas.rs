@@ -37,6 +37,13 @@ pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
     Some(verdict.progress(done, wanted))
 }
 
+/// Whether the wanted number of replicas is ready, also if not all are updated. `None` without counters.
+pub(crate) fn are_ready(o: &Reader<'_>) -> Option<bool> {
+    let wanted = WANTED.iter().find_map(|path| o.int(path))?;
+    let ready = ["status.readyReplicas", "status.availableReplicas", "status.readyInstances"];
+    Some(ready.iter().filter_map(|path| o.int(path)).min()? >= wanted)
+}
+
 /// An absent counter may be 0, or may not exist for this kind.
 pub(crate) fn has_ready_counter(o: &Reader<'_>) -> bool {
     READY.iter().any(|path| o.int(path).is_some())

@@ -114,7 +114,7 @@ pub(crate) fn contradiction(o: &Reader<'_>) -> Option<Verdict> {
         return Some(verdict);
     }
     let status = o.at("status");
-    let mut search = Search { o, fields: 0, reached: 0, completes: phase::runs_to_completion(o) };
+    let mut search = Search::new(o);
     let found = search.map(&status, 0).or_else(|| label(o));
     if search.fields > MAX_FIELDS && found.as_ref().is_none_or(|found| found.state != State::Failed) {
         let message = format!("too many fields in status, only the first {MAX_FIELDS} are evaluated");
@@ -141,9 +141,17 @@ fn label(o: &Reader<'_>) -> Option<Contradiction> {
     })
 }
 
+/// Whether a counter of what is ready is lower than the counter of all, at any depth. Not for replicas: during a
+/// rollout, more exist than are wanted.
+pub(crate) fn is_short(o: &Reader<'_>) -> bool {
+    let mut search = Search::new(o);
+    search.map(&o.at("status"), 0);
+    search.short
+}
+
 /// By counters of what is ready beside counters of all, where nothing else is known: `readyMembers` of `members`.
 pub(crate) fn counters(o: &Reader<'_>) -> Option<Verdict> {
-    let mut search = Search { o, fields: 0, reached: 0, completes: phase::runs_to_completion(o) };
+    let mut search = Search::new(o);
     match search.map(&o.at("status"), 0) {
         Some(found) if found.state == State::InProgress => {
             Some(Verdict::in_progress(reasons::PARTS_NOT_READY, found.message))
@@ -163,11 +171,17 @@ struct Search<'r, 'o> {
     fields: usize,
     /// The number of counters that have the wanted value.
     reached: usize,
+    /// Whether a counter other than one of replicas is too low.
+    short: bool,
     /// Whether the kind runs to completion: then failed attempts may precede success.
     completes: bool,
 }
 
-impl Search<'_, '_> {
+impl<'r, 'o> Search<'r, 'o> {
+    fn new(o: &'r Reader<'o>) -> Self {
+        Self { o, fields: 0, reached: 0, short: false, completes: phase::runs_to_completion(o) }
+    }
+
     /// The worst in a map: the first failure, else the first part that is not ready.
     fn map(&mut self, map: &Reader<'_>, depth: usize) -> Option<Contradiction> {
         let fields: Vec<_> = map.fields().collect();
@@ -181,6 +195,10 @@ impl Search<'_, '_> {
             let contradiction =
                 self.field(map, name, field, depth).or_else(|| match beside(siblings, name, field)? {
                     Beside::Different(message) => Some(found(State::InProgress, field, message)),
+                    Beside::Short(message) => {
+                        self.short |= !name.ends_with("Replicas");
+                        Some(found(State::InProgress, field, message))
+                    }
                     Beside::Reached => {
                         self.reached += 1;
                         None
@@ -218,6 +236,7 @@ impl Search<'_, '_> {
                 let (some, all) = text.split_once('/')?;
                 let (some, all): (i64, i64) = (some.trim().parse().ok()?, all.trim().parse().ok()?);
                 let is_ready = words.iter().any(|word| DONE.contains(&word.as_str()));
+                self.short |= is_ready && some < all;
                 (is_ready && some < all).then(|| found(State::InProgress, field, format!("{name}: {text}")))
             }
             Value::Bool(true) if is_bad_flag(&words) => {
@@ -274,8 +293,10 @@ impl Search<'_, '_> {
 enum Beside {
     /// A counter has the wanted value.
     Reached,
-    /// A current value is not the desired one, or too little is ready.
+    /// A current value is not the desired one.
     Different(String),
+    /// A counter is too low.
+    Short(String),
 }
 
 fn beside(fields: &[(&str, Reader<'_>)], name: &str, field: &Reader<'_>) -> Option<Beside> {
@@ -285,7 +306,7 @@ fn beside(fields: &[(&str, Reader<'_>)], name: &str, field: &Reader<'_>) -> Opti
         fields.iter().find(|(other, _)| *other != name && matches(&words(other)))
     };
     let counted = |name: &str, have: i64, want: i64| {
-        if have < want { Beside::Different(format!("{name} {have}, want {want}")) } else { Beside::Reached }
+        if have < want { Beside::Short(format!("{name} {have}, want {want}")) } else { Beside::Reached }
     };
     if ["desired", "expected", "target"].contains(&first.as_str()) {
         let is_current = |words: &[String]| match words.split_first() {

@@ -36,8 +36,7 @@ pub(crate) const WORDS: &[(State, &str)] = &[
     ),
     (
         State::Suspended,
-        "disabled halted hibernated hibernating inactive maintenance parked pause paused shelved \
-         sleeping stopped suspend suspended",
+        "hibernated hibernating maintenance parked pause paused shelved sleeping suspend suspended",
     ),
     (State::Terminating, "deleted deleting deletion destroying terminating uninstalling"),
 ];
@@ -48,6 +47,16 @@ pub(crate) const ALONE: &[(State, &str)] = &[
     (State::Ready, "current exists started up updated"),
     (State::InProgress, "initial initialized new restart rollback unknown upgrade"),
 ];
+
+/// Words in phases of what does not run, whether intended or not: `Suspended` only if the spec says so.
+pub(crate) const HALTED: &[&str] = &["disabled", "halted", "inactive", "stopped"];
+
+/// Whether a phase or a reason says that the object does not run.
+pub(crate) fn is_halted(phrase: &str) -> bool {
+    let words = words(phrase);
+    words.iter().any(|word| HALTED.contains(&word.as_str()))
+        && !words.iter().any(|word| NEGATIONS.contains(&word.as_str()))
+}
 
 /// Phrases that take precedence over their single words.
 pub(crate) const PHRASES: &[(State, &[&str])] =
@@ -165,7 +174,9 @@ pub(crate) fn is_negated(phrase: &str) -> bool {
 pub fn known(phrase: &str) -> Vec<String> {
     let is_alone =
         |word: &str| ALONE.iter().any(|(_, words)| words.split_whitespace().any(|known| known == word));
-    let is_known = |word: &String| of_word(word).is_some() || is_alone(word) || polarity::of(word).is_some();
+    let is_known = |word: &String| {
+        of_word(word).is_some() || is_alone(word) || is_halted(word) || polarity::of(word).is_some()
+    };
     words(phrase).into_iter().filter(is_known).collect()
 }
 

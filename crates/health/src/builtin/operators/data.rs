@@ -29,7 +29,7 @@ pub(super) const RULES: &[KindRule] = &[
     rule(
         "postgresql.cnpg.io/Cluster",
         &[
-            condition("cnpg.io/hibernation", True, Suspended),
+            condition("cnpg.io/hibernation", True, Suspended).nothing_runs(),
             is(
                 "status.phase",
                 &[
@@ -107,7 +107,7 @@ pub(super) const RULES: &[KindRule] = &[
         &[
             some("status.failedTasksCount", Failed),
             is("status.connectorState", &["FAILED"], Failed),
-            is("status.connectorState", &["PAUSED", "STOPPED"], Suspended),
+            is("status.connectorState", &["PAUSED", "STOPPED"], Suspended).nothing_runs(),
         ],
     ),
     rule(
@@ -115,7 +115,7 @@ pub(super) const RULES: &[KindRule] = &[
         &[
             part_is("status.connectorStatus.tasks", "state", &["FAILED"], Failed),
             is("status.connectorStatus.connector.state", &["FAILED"], Failed),
-            is("status.connectorStatus.connector.state", &["PAUSED", "STOPPED"], Suspended),
+            is("status.connectorStatus.connector.state", &["PAUSED", "STOPPED"], Suspended).nothing_runs(),
         ],
     ),
     rule(
@@ -126,7 +126,7 @@ pub(super) const RULES: &[KindRule] = &[
             is("status.jobStatus.state", &["FAILED", "FAILING"], Failed),
             is("status.lifecycleState", &["FAILED"], Failed),
             is("status.jobStatus.state", &["FINISHED"], Ready),
-            is("status.jobStatus.state", &["SUSPENDED"], Suspended),
+            is("status.jobStatus.state", &["SUSPENDED"], Suspended).nothing_runs(),
             is(
                 "status.jobStatus.state",
                 &["CREATED", "INITIALIZING", "RECONCILING", "RESTARTING", "CANCELLING"],
@@ -161,7 +161,7 @@ pub(super) const RULES: &[KindRule] = &[
         &[
             is("status.state", &["ready"], Ready),
             is("status.state", &["failed", "unhealthy"], Failed),
-            is("status.state", &["suspended"], Suspended),
+            is("status.state", &["suspended"], Suspended).nothing_runs(),
             lacks("status.state", InProgress),
         ],
     ),
@@ -184,7 +184,7 @@ pub(super) const RULES: &[KindRule] = &[
             is("status.jobDeploymentStatus", &["Failed"], Failed),
             is("status.jobDeploymentStatus", &["Complete"], Ready),
             is("status.jobStatus", &["SUCCEEDED"], Ready),
-            is("status.jobDeploymentStatus", &["Suspended"], Suspended),
+            is("status.jobDeploymentStatus", &["Suspended"], Suspended).nothing_runs(),
             is(
                 "status.jobDeploymentStatus",
                 &["Initializing", "Running", "Waiting", "Retrying", ""],
@@ -223,7 +223,8 @@ const ELASTIC: &[BuiltinClause] = &[
 const PERCONA: &[BuiltinClause] = &[
     is("status.state", &["ready"], Ready),
     is("status.state", &["error"], Failed),
-    is("status.state", &["paused"], Suspended),
+    // All Pods are deleted.
+    is("status.state", &["paused"], Suspended).nothing_runs(),
     is("status.state", &["initializing", "stopping", ""], InProgress),
 ];
 

@@ -40,6 +40,7 @@ pub(super) const RULES: &[KindRule] = &[
             is("status.health.status", &["Degraded"], Failed),
             is("status.health.status", &["Suspended"], Suspended),
             is("status.health.status", &["Progressing", "Missing", "Unknown"], InProgress),
+            lacks("status.health.status", InProgress),
         ],
     ),
     declarative_unless_status("argoproj.io/AppProject"),
@@ -148,6 +149,11 @@ pub(super) const RULES: &[KindRule] = &[
         ],
     ),
     rule("proclaim.dogmatiq.io/DNSSDServiceInstance", &[condition("Adopted", False, Failed)]),
+    // Coralogix: RemoteSynced is the only condition, about the resource in Coralogix.
+    rule(
+        "coralogix.com/*",
+        &[condition("RemoteSynced", True, Ready), no_condition("RemoteSynced", InProgress)],
+    ),
     // Terraform.
     rule(
         "infra.contrib.fluxcd.io/Terraform",

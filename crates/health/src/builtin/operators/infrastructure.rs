@@ -65,13 +65,17 @@ pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "cluster.x-k8s.io/Cluster",
         description: "The generic rules apply, but `InProgress` instead of `Ready` while `status.phase` is \
-                      `Pending` or `Provisioning`.",
+                      `Pending` or `Provisioning`, and without one of the conditions `Ready` and `Available`.",
         reads: generic::READS,
         evaluator: Evaluator::Function(cluster),
     },
     rule(
         "cluster.x-k8s.io/Machine",
-        &[is("status.phase", &["Failed"], Failed), is("status.phase", &["Deleting"], Terminating)],
+        &[
+            is("status.phase", &["Failed"], Failed),
+            is("status.phase", &["Deleting"], Terminating),
+            no_condition("Ready", InProgress),
+        ],
     ),
     rule(
         "cluster.x-k8s.io/MachineDeployment",
@@ -152,7 +156,10 @@ pub(super) const RULES: &[KindRule] = &[
         ],
     ),
     complete("policy.open-cluster-management.io/*", COMPLIANCE, InProgress),
-    rule("nmstate.io/NodeNetworkConfigurationPolicy", &[condition("Ignored", True, Suspended)]),
+    rule(
+        "nmstate.io/NodeNetworkConfigurationPolicy",
+        &[condition("Ignored", True, Suspended).nothing_runs()],
+    ),
     // OpenShift.
     rule(
         "machineconfiguration.openshift.io/MachineConfigPool",
@@ -230,7 +237,7 @@ pub(super) const RULES: &[KindRule] = &[
             condition_for("Scheduled", False, &["ReplicaSchedulingFailure"], Failed),
             is("status.robustness", &["faulted", "degraded"], Failed),
             is("status.robustness", &["healthy"], Ready),
-            is("status.state", &["detached"], Suspended),
+            is("status.state", &["detached"], Suspended).nothing_runs(),
         ],
     ),
 ];
@@ -244,7 +251,7 @@ const CROSSPLANE: &[BuiltinClause] = &[
 ];
 
 const PACKAGE: &[BuiltinClause] = &[
-    condition_for("Installed", False, &["InactivePackageRevision"], Suspended),
+    condition_for("Installed", False, &["InactivePackageRevision"], Suspended).nothing_runs(),
     condition("Installed", False, Failed),
     condition("Healthy", False, Failed),
     no_condition("Installed", InProgress),
@@ -268,13 +275,21 @@ const KARMADA: &[BuiltinClause] = &[
     condition("FullyApplied", True, Ready),
 ];
 
-const HOOK: &[BuiltinClause] = &[flag("spec.enabled", true, Ready), flag("spec.enabled", false, Suspended)];
+const HOOK: &[BuiltinClause] =
+    &[flag("spec.enabled", true, Ready), flag("spec.enabled", false, Suspended).nothing_runs()];
 
 fn cluster(o: &Reader<'_>) -> Verdict {
     let verdict = generic::evaluate(o).or_else(|| generic::unreported(o));
     match (verdict, o.text("status.phase")) {
         (Some(verdict), phase @ ("Pending" | "Provisioning")) if verdict.state == Ready => {
             Verdict::in_progress(reasons::PROVISIONING, format!("phase {phase}"))
+        }
+        // The others are steps to these. Which of them exists depends on the version.
+        (Some(verdict), _)
+            if verdict.state == Ready
+                && ["Ready", "Available"].iter().all(|kind| o.condition(kind).is_none()) =>
+        {
+            Verdict::in_progress(reasons::NOT_OBSERVED, "no Ready or Available condition")
         }
         (Some(verdict), _) => verdict,
         (None, _) => Verdict::not_observed(),

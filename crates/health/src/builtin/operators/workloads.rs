@@ -63,11 +63,21 @@ pub(super) const RULES: &[KindRule] = &[
             no_condition("Available", InProgress),
         ],
     ),
+    // Knative: the other conditions are steps to Ready.
+    rule("eventing.knative.dev/*", KNATIVE),
+    rule("flows.knative.dev/*", KNATIVE),
+    rule("messaging.knative.dev/*", KNATIVE),
+    rule("serving.knative.dev/*", KNATIVE),
+    rule("sources.knative.dev/*", KNATIVE),
     // KubeVirt.
     rule(
         "kubevirt.io/VirtualMachine",
         &[
-            is("status.printableStatus", &["Stopped", "Paused"], Suspended),
+            // These should run.
+            stopped_though("spec.runStrategy", "Always"),
+            stopped_though("spec.running", "true"),
+            is("status.printableStatus", &["Stopped"], Suspended).nothing_runs(),
+            is("status.printableStatus", &["Paused"], Suspended),
             is("status.printableStatus", &["Terminating"], Terminating),
             is(
                 "status.printableStatus",
@@ -128,6 +138,12 @@ const KEDA: &[BuiltinClause] = &[
     condition("Ready", True, Ready),
     no_condition("Ready", InProgress),
 ];
+
+const KNATIVE: &[BuiltinClause] = &[no_condition("Ready", InProgress)];
+
+const fn stopped_though(field: &'static str, value: &'static str) -> BuiltinClause {
+    is("status.printableStatus", &["Stopped"], InProgress).only_if(field, value)
+}
 
 const NUMAFLOW: &[BuiltinClause] = &[
     label_is("numaplane.numaproj.io/upgrade-state", &["failed"], Failed),
