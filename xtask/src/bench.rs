@@ -4,6 +4,7 @@ mod app_k8s_io;
 mod application;
 mod expr;
 mod memory;
+mod pods;
 mod rollup;
 mod status;
 
@@ -36,6 +37,8 @@ pub(crate) enum Bench {
     Status(status::Status),
     /// Measure the peak of a controller's memory with large objects
     Memory(memory::Memory),
+    /// Measure a controller with and without the Pods below members
+    Pods(pods::Pods),
     /// Compare with the controller of app.k8s.io
     AppK8sIo(app_k8s_io::AppK8sIo),
 }
@@ -48,6 +51,7 @@ pub(crate) fn run(command: &Bench) -> Result<()> {
         Bench::Rollup(rollup) => rollup.run(),
         Bench::Status(status) => status.run(),
         Bench::Memory(memory) => memory.run(),
+        Bench::Pods(pods) => pods.run(),
         Bench::AppK8sIo(app_k8s_io) => app_k8s_io.run(),
     }
 }

@@ -108,7 +108,7 @@ impl Benchmark {
     }
 
     fn start(&self) -> Result<Process> {
-        Process::start(&self.program, self.cluster.admin())
+        Process::start(&self.program, self.cluster.admin(), &[])
     }
 
     /// Starts the controller when no Application has a status.

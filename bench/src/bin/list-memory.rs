@@ -3,14 +3,14 @@
 //! Arguments: the controller's binary, the number of objects, and the size of each in bytes.
 
 use std::{
-    env, fs,
+    env,
     io::{Write as _, stderr, stdout},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail};
-use bellwether_testkit::{Cluster, Controller};
+use bellwether_testkit::{Cluster, Controller, peak_memory_of};
 use http::Request;
 use kube::Client;
 use serde_json::{Value as Json, json};
@@ -63,9 +63,7 @@ async fn peak(program: &Path, cluster: &Cluster) -> Result<f64> {
     controller.start()?;
     controller.ready(TIMEOUT).await?;
     let process = controller.program.id().context("the controller ended")?;
-    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let size = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB"));
-    let size = size.context("/proc/PID/status has no VmHWM")?.trim().parse::<f64>()? * 1024.0;
+    let size = peak_memory_of(process)?;
     controller.program.stop().await?;
     Ok(size)
 }

@@ -53,7 +53,7 @@ async fn main() -> Result<()> {
         .await?;
     server.post("/apis/bellwether.dev/v1alpha1/rollups", &umbrella::rollup()).await?;
 
-    let controller = Process::start(&program, cluster.admin())?;
+    let controller = Process::start(&program, cluster.admin(), &[])?;
     controller.ready().await?;
     let health_is = async |health: &str| -> Result<()> {
         let begun = Instant::now();

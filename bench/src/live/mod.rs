@@ -6,4 +6,4 @@ mod server;
 
 pub use observations::Observations;
 pub use process::Process;
-pub use server::{Calls, Server};
+pub use server::{Calls, Reads, Server};

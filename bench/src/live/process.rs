@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Access, Controller, memory_of, work_of};
+use bellwether_testkit::{Access, Controller, memory_of, peak_memory_of, work_of};
 
 /// The timeout until the controller is ready.
 const TIMEOUT: Duration = Duration::from_mins(3);
@@ -18,8 +18,8 @@ pub struct Process {
 
 impl Process {
     /// Does not wait for readiness.
-    pub fn start(program: &Path, access: &Access) -> Result<Self> {
-        let controller = Controller::new(program, access)?;
+    pub fn start(program: &Path, access: &Access, arguments: &[&str]) -> Result<Self> {
+        let controller = Controller::new(program, access)?.arguments(arguments);
         controller.start()?;
         Ok(Self { controller, begun: Instant::now() })
     }
@@ -50,6 +50,11 @@ impl Process {
     /// The resident set size, in bytes.
     pub fn memory(&self) -> Result<f64> {
         memory_of(self.id()?)
+    }
+
+    /// The largest resident set size so far, in bytes.
+    pub fn peak_memory(&self) -> Result<f64> {
+        peak_memory_of(self.id()?)
     }
 
     /// The CPU time on all cores, in seconds.

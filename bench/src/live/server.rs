@@ -25,6 +25,29 @@ pub struct Calls {
     pub events: f64,
 }
 
+/// What clients have read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reads {
+    /// List requests.
+    pub lists: f64,
+    /// Bytes of the responses to them.
+    pub bytes: f64,
+    /// Open watches.
+    pub watches: f64,
+}
+
+impl Sub for Reads {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            lists: self.lists - before.lists,
+            bytes: self.bytes - before.bytes,
+            watches: self.watches - before.watches,
+        }
+    }
+}
+
 impl Sub for Calls {
     type Output = Self;
 
@@ -94,18 +117,22 @@ impl Server {
         self.all(objects.into_iter().map(touch)).await
     }
 
-    /// The number of list requests for Applications, HealthRules and Deployments by all clients.
-    pub async fn lists(&self) -> Result<f64> {
+    /// What all clients have read of these resources.
+    pub async fn reads(&self, resources: &[&str]) -> Result<Reads> {
         let text = self.metrics().await?;
-        let resources =
-            ["applications", "healthrules", "deployments"].map(|name| format!("resource=\"{name}\""));
-        let is_list = |labels: &str| {
-            labels.contains("verb=\"LIST\"") && resources.iter().any(|resource| labels.contains(resource))
+        let resources: Vec<_> = resources.iter().map(|name| format!("resource=\"{name}\"")).collect();
+        let sum = |metric: &str, verb: &str| -> Result<f64> {
+            let is_counted = |labels: &str| {
+                labels.contains(verb) && resources.iter().any(|resource| labels.contains(resource))
+            };
+            let counted = samples(&text, metric).filter(|(labels, _)| is_counted(labels));
+            counted.map(|(_, value)| number(value)).sum()
         };
-        let counted = requests(&text).filter(|(labels, _)| is_list(labels));
-        counted
-            .map(|(_, value)| value.parse::<f64>().context("the value of the metric is not a number"))
-            .sum()
+        Ok(Reads {
+            lists: sum("apiserver_request_total", "verb=\"LIST\"")?,
+            bytes: sum("apiserver_response_sizes_sum", "verb=\"LIST\"")?,
+            watches: sum("apiserver_longrunning_requests", "verb=\"WATCH\"")?,
+        })
     }
 
     async fn metrics(&self) -> Result<String> {
@@ -115,7 +142,7 @@ impl Server {
     /// The number of write requests by all clients. Only the controller writes these resources.
     pub async fn calls(&self) -> Result<Calls> {
         let text = self.metrics().await?;
-        let requests: Vec<_> = requests(&text).collect();
+        let requests: Vec<_> = samples(&text, "apiserver_request_total").collect();
         let count = |labels: &[&str]| -> Result<f64> {
             let is_write = |line: &str| {
                 !["GET", "LIST", "WATCH"].iter().any(|verb| line.contains(&format!("\"{verb}\"")))
@@ -123,9 +150,7 @@ impl Server {
             let counted = requests
                 .iter()
                 .filter(|(own, _)| labels.iter().all(|label| own.contains(label)) && is_write(own));
-            counted
-                .map(|(_, value)| value.parse::<f64>().context("the value of the metric is not a number"))
-                .sum()
+            counted.map(|(_, value)| number(value)).sum()
         };
         Ok(Calls {
             statuses: count(&["resource=\"applications\"", "subresource=\"status\""])?,
@@ -161,10 +186,14 @@ impl Server {
     }
 }
 
-/// The labels and the values of `apiserver_request_total`.
-fn requests(metrics: &str) -> impl Iterator<Item = (&str, &str)> {
-    let requests = metrics.lines().filter_map(|line| line.strip_prefix("apiserver_request_total{"));
-    requests.filter_map(|line| line.rsplit_once("} "))
+/// The labels and the values of a metric.
+fn samples<'a>(metrics: &'a str, name: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let samples = metrics.lines().filter_map(move |line| line.strip_prefix(name)?.strip_prefix('{'));
+    samples.filter_map(|line| line.rsplit_once("} "))
+}
+
+fn number(value: &str) -> Result<f64> {
+    value.parse().context("the value of the metric is not a number")
 }
 
 fn path(population: &Population, object: usize) -> String {

@@ -48,7 +48,7 @@ pub use program::Program;
 pub use proxy::{Call, Fault, FaultProxy, Injected, Recorded, Requests, Resource, Verb};
 pub use rights::{Grant, rule};
 pub use wait::{TIMEOUT, eventually};
-pub use work::{memory_of, work_of, work_of_all};
+pub use work::{memory_of, peak_memory_of, work_of, work_of_all};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -29,9 +29,21 @@ pub fn work_of_all() -> Result<f64> {
 
 /// The resident set size of a process, in bytes.
 pub fn memory_of(process: u32) -> Result<f64> {
+    size_of(process, "VmRSS")
+}
+
+/// The largest resident set size of a process so far, in bytes.
+pub fn peak_memory_of(process: u32) -> Result<f64> {
+    size_of(process, "VmHWM")
+}
+
+/// A size in `/proc/PID/status`, in bytes.
+fn size_of(process: u32, field: &str) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let size = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"));
-    Ok(size.context("/proc/PID/status has no VmRSS")?.trim().parse::<f64>()? * 1024.0)
+    let size =
+        status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')?.strip_suffix("kB"));
+    let size = size.with_context(|| format!("/proc/PID/status has no {field}"))?;
+    Ok(size.trim().parse::<f64>()? * 1024.0)
 }
 
 fn ticks<'a>(times: impl Iterator<Item = &'a str>) -> Result<f64> {
