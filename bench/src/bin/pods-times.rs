@@ -26,7 +26,7 @@ const POD: &str = include_str!("../../objects/pod-running.json");
 const QUIET: Duration = Duration::from_secs(3);
 
 /// The duration of the idle measurement.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 
 /// The number of changes of Pods that do not affect a status.
 const CHANGES: usize = 5_000;
@@ -95,7 +95,7 @@ impl Benchmark {
         writeln!(stderr(), "{look_below}")?;
         let before = self.reads().await?;
         let controller = Process::start(&self.program, self.cluster.admin(), &[look_below])?;
-        let ready = controller.ready().await?;
+        let startup = controller.ready().await?;
         sleep(QUIET).await;
         let reads = self.reads().await? - before;
         let started = controller.cpu_seconds()?;
@@ -115,7 +115,7 @@ impl Benchmark {
         controller.stop().await?;
 
         let line = json!({
-            "what": name, "ready_s": ready.as_secs_f64(), "start_cpu_s": started,
+            "what": name, "ready_s": startup.as_secs_f64(), "start_cpu_s": started,
             "lists": reads.lists, "list_bytes": reads.bytes, "watches": reads.watches,
             "idle_percent": 100.0 * idle, "idle_lists": later.lists - reads.lists,
             "memory": memory, "peak": peak, "memory_after": after,
