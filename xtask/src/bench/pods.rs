@@ -18,8 +18,8 @@ pub(crate) struct Pods {
     #[arg(long, default_value_t = 20)]
     group: u32,
     /// Number of Pods of each Deployment
-    #[arg(long, default_value_t = 10)]
-    pods: u32,
+    #[arg(long = "pods", value_name = "PODS", default_value_t = 10)]
+    replicas: u32,
 }
 
 /// What the program measures with or without Pods.
@@ -67,18 +67,18 @@ impl Pods {
         step(&mut cargo(&["build", "--release", "--package", "bellwether"]))?;
         let mut program = Process::new(own.join("pods-times"));
         program.arg(own.join("bellwether"));
-        program.args([self.deployments, self.group, self.pods].map(|number| number.to_string()));
+        program.args([self.deployments, self.group, self.replicas].map(|number| number.to_string()));
         let runs: Vec<Run> = lines_of(&mut program).context("cannot measure the cost of Pods")?;
         print(&format!("\n{}", self.table(&runs)?));
         Ok(())
     }
 
     fn table(&self, runs: &[Run]) -> Result<String> {
-        let Self { deployments, group, pods } = *self;
+        let Self { deployments, group, replicas } = *self;
         let mut text = format!(
             "{} Applications, {deployments} Deployments with a ReplicaSet, {} Pods\n",
             deployments.div_ceil(group),
-            deployments * pods
+            deployments * replicas
         );
         for run in runs {
             write!(text, "{:>12}", run.what)?;
