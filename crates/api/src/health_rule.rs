@@ -162,4 +162,9 @@ pub struct HealthRuleStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+
+    /// The spec that was last valid, which stays in force. Only while the current spec is invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::any_object")]
+    pub last_valid_spec: Option<Box<HealthRuleSpec>>,
 }

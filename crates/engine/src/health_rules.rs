@@ -11,7 +11,7 @@ use crate::{
     condition_types::VALID,
     effect::Write,
     event::{Outcome, Unreadable},
-    facts::{Facts, OwnObject, ResourceVersion},
+    facts::{Facts, OwnManifest, OwnObject, ResourceVersion},
     feeds::Feeds,
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
@@ -46,10 +46,16 @@ struct HealthRuleState {
     spec: HealthRuleSpec,
     /// Empty if the rule is valid.
     errors: Vec<RuleFieldError>,
-    /// This version, or the last valid one that this process knows.
-    valid: Option<Arc<CompiledRule>>,
+    /// This version, or the last valid one that is known.
+    valid: Option<ValidVersion>,
     /// Makes its kind Unknown: the rule is invalid, and no valid version for its target is known.
     invalid: Option<Arc<CompiledRule>>,
+}
+
+#[derive(Clone, Debug)]
+struct ValidVersion {
+    spec: HealthRuleSpec,
+    compiled: Arc<CompiledRule>,
 }
 
 impl Published for HealthRuleState {
@@ -59,20 +65,51 @@ impl Published for HealthRuleState {
 }
 
 impl HealthRuleState {
-    /// If the rule is invalid, the last valid version stays in force.
-    fn new(publication: Publication, rule: UserRule, spec: HealthRuleSpec, before: Option<Self>) -> Self {
+    /// If the rule is invalid, the last valid version stays in force: the one that this process knows, or the one
+    /// in the status.
+    fn new(
+        publication: Publication,
+        rule: UserRule,
+        written: &OwnManifest<HealthRuleSpec, HealthRuleStatus>,
+        before: Option<Self>,
+    ) -> Self {
+        let spec = written.spec.clone();
         let (valid, errors) = match rule.clone().compile() {
-            Ok(compiled) => (Some(Arc::new(compiled)), Vec::new()),
-            Err(errors) => (before.and_then(|before| before.valid), errors),
+            Ok(compiled) => {
+                (Some(ValidVersion { spec: spec.clone(), compiled: Arc::new(compiled) }), Vec::new())
+            }
+            Err(errors) => {
+                let known = before.and_then(|before| before.valid);
+                (known.or_else(|| stored_version(&rule.name, written)), errors)
+            }
         };
-        let has_valid = valid.as_ref().is_some_and(|valid| *valid.kind() == rule.kind);
+        let has_valid = valid.as_ref().is_some_and(|valid| *valid.compiled.kind() == rule.kind);
         let invalid = (!has_valid).then(|| Arc::new(CompiledRule::invalid(rule, &errors)));
         Self { publication, spec, errors, valid, invalid }
     }
 
     fn in_force(&self) -> impl Iterator<Item = &Arc<CompiledRule>> {
-        self.valid.iter().chain(&self.invalid)
+        self.valid.iter().map(|valid| &valid.compiled).chain(&self.invalid)
     }
+
+    /// For readers that do not know it: a controller that starts, and the terminal.
+    fn last_valid_spec(&self) -> Option<Box<HealthRuleSpec>> {
+        let valid = self.valid.as_ref().filter(|_| !self.errors.is_empty())?;
+        Some(Box::new(valid.spec.clone()))
+    }
+}
+
+/// The last valid version in the status of an invalid rule.
+fn stored_version(
+    name: &str,
+    written: &OwnManifest<HealthRuleSpec, HealthRuleStatus>,
+) -> Option<ValidVersion> {
+    let OwnManifest { generation, created, status, .. } = written;
+    // A version between the observed one and this one may have been valid.
+    let saw_all = status.observed_generation?.saturating_add(1) >= *generation;
+    let spec = status.last_valid_spec.as_deref().filter(|_| saw_all)?.clone();
+    let rule = UserRule { created: *created, ..user_rule(name, spec.clone()) };
+    Some(ValidVersion { compiled: Arc::new(rule.compile().ok()?), spec })
 }
 
 impl Rules {
@@ -147,7 +184,7 @@ impl Grouping for Rules {
             (written.generation, written.created),
             &written.status,
         );
-        self.all.insert(group, HealthRuleState::new(publication, rule, written.spec.clone(), before));
+        self.all.insert(group, HealthRuleState::new(publication, rule, written, before));
     }
 
     fn feed_changed(&mut self, feed: FeedId, _readability: bool, cx: &mut GroupingContext<'_>) {
@@ -199,6 +236,7 @@ impl Grouping for Rules {
         let status = HealthRuleStatus {
             observed_generation: Some(rule.publication.generation),
             conditions: conditions.into_iter().map(Into::into).collect(),
+            last_valid_spec: rule.last_valid_spec(),
         };
         rule.publication.render_write(&status)
     }
@@ -222,7 +260,7 @@ fn statement(rule: &HealthRuleState, feeds: &Feeds) -> Option<Statement> {
     if !rule.errors.is_empty() {
         return Some(errors(rule));
     }
-    let compiled = rule.valid.as_ref()?;
+    let compiled = &rule.valid.as_ref()?.compiled;
     let overridden = feeds.rules().overridden().iter().find(|pair| pair.rule.name() == compiled.name());
     if let Some(other) = overridden.map(|pair| pair.by.name()) {
         let message =

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     against_oracle::compare,
-    objects::{app_of_kinds, deployment, widget},
+    objects::{self, app_of_kinds, deployment, widget},
     world::World,
 };
 
@@ -127,7 +127,25 @@ fn the_last_valid_version_of_a_rule_stays_in_force() {
     );
     assert_eq!(listed_since(&world, before), [""; 0]);
 
-    // A restarted controller does not know the last valid version.
+    // A controller that starts reads the last valid version from the status.
+    world.restart();
+    world.settle();
+    assert_eq!(object(&world).status, State::Failed);
+    assert_eq!(world.condition(RULE, "widgets", "Valid"), valid);
+    let edit_while_down = |world: &mut World, operator: &str| {
+        let (kind, name) = objects::key(RULE, "widgets");
+        world.server.edit(&kind, &name, |rule| {
+            rule["spec"]["cel"][0]["when"] = format!("status.phase {operator}").into();
+        });
+    };
+    edit_while_down(&mut world, ">");
+    world.restart();
+    world.settle();
+    assert_eq!(object(&world).status, State::Failed);
+
+    // A version that no controller has seen may have been valid.
+    edit_while_down(&mut world, "<");
+    edit_while_down(&mut world, "<=");
     world.restart();
     world.settle();
     assert_eq!(
@@ -135,6 +153,8 @@ fn the_last_valid_version_of_a_rule_stays_in_force() {
         (State::Unknown, Some("RuleInvalid"))
     );
     assert!(world.condition(RULE, "widgets", "Valid").starts_with("False Invalid: "));
+    let (kind, name) = objects::key(RULE, "widgets");
+    assert!(world.server.get(&kind, &name).is_some_and(|rule| rule["status"].get("lastValidSpec").is_none()));
     world.put(always("widgets", "Suspended"));
     assert_eq!(state(&world), State::Suspended);
 
@@ -258,7 +278,7 @@ fn a_rule_for_a_version_that_is_not_read() {
     );
     world.put(for_version("v2"));
     assert_eq!(valid(&world), "True Active: The rule is active");
-    let kind = crate::objects::kind("Widget.acme.io");
+    let kind = objects::kind("Widget.acme.io");
     let served = world.server.kinds.remove(&kind).expect("it is served");
     discover(&mut world);
     assert_eq!(valid(&world), "True Active: The rule is active", "the kind may come");

@@ -5,8 +5,10 @@ use std::time::Duration;
 use anyhow::Result;
 use bellwether_testkit::eventually;
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
-use super::{ControllerFixture, TIMEOUT, application, condition, config, text, widgets};
+use super::{ControllerFixture, TIMEOUT, application, condition, config, controlled_cluster, text, widgets};
+use crate::{Run, bellwether};
 
 /// A rule for a kind that no other test uses, because HealthRules are cluster-scoped.
 fn rule(name: &str, group: &str, when: &str, state: &str) -> String {
@@ -73,6 +75,15 @@ async fn they_change_all_verdicts_at_once_and_say_what_they_are() -> Result<()> 
     assert!(message.contains("write &&"), "{message}");
     validity(&fixture, &second, "Overridden").await?;
     fixture.ready_is("shop", "ComponentsFailed").await?;
+    // Also for readers that never saw it.
+    let (kubeconfig, namespace) =
+        (controlled_cluster().await?.admin().kubeconfig_file()?, fixture.namespace.clone());
+    let explained = spawn_blocking(move || {
+        let mut explain = bellwether(&["explain", &format!("widget.{group}/one"), "-n", &namespace]);
+        explain.arg("--kubeconfig").arg(&*kubeconfig).output().map(Run::from)
+    });
+    let explained = explained.await??.stdout;
+    assert!(explained.contains(&format!("Assessed: by {first}")), "{explained}");
     fixture.kubectl(&format!("delete healthrule {first}")).await?;
     validity(&fixture, &second, "Active").await?;
     fixture.ready_is("shop", "ComponentsReady").await?;
