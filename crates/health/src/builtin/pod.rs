@@ -119,10 +119,10 @@ fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
         let waiting = container.place.text("state.waiting.reason");
         if let Some(reason) = FAILED_WAITING.iter().find(|reason| **reason == waiting) {
             let last = container.terminated("lastState");
-            let since = not_ready_since().or(last.as_ref().and_then(|end| end.at));
+            let since = || not_ready_since().or(last.as_ref().and_then(|end| end.at));
             let message = match *reason {
                 reasons::CRASH_LOOP_BACK_OFF => {
-                    return Some(container.crash_loop(last.as_ref()).since(since));
+                    return Some(container.crash_loop(last.as_ref()).since(since()));
                 }
                 reasons::IMAGE_PULL_BACK_OFF | reasons::ERR_IMAGE_PULL => container.pull_failure(),
                 reason => match container.place.text("state.waiting.message") {
@@ -130,7 +130,7 @@ fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
                     message => format!("{}: {message}", container.title()),
                 },
             };
-            return Some(Verdict::failed(*reason, message).since(since));
+            return Some(Verdict::failed(*reason, message).since(since()));
         }
         let CrashLoop { crash, ends_at } = container.between_crashes()?;
         let verdict = container.crash_loop(Some(&crash)).since(not_ready_since().or(crash.at));
