@@ -127,9 +127,7 @@ impl<'o> Reader<'o> {
         if entries.is_none_or(<[_]>::is_empty) {
             list.value();
         }
-        entries.unwrap_or_default().iter().enumerate().map(move |(index, entry)| {
-            list.to(Some(entry), list.trail.as_ref().map(|trail| trail.entry(index, entry)))
-        })
+        list.elements()
     }
 
     /// The value. Not recorded.
@@ -163,15 +161,19 @@ impl<'o> Reader<'o> {
     /// The entries of a list or a map, if all of them are maps; else none.
     pub(crate) fn entries(&self) -> Vec<Self> {
         let maps: Vec<Self> = match self.value {
-            Some(Value::List(list)) => {
-                let entry = |(index, entry)| {
-                    self.to(Some(entry), self.trail.as_ref().map(|trail| trail.entry(index, entry)))
-                };
-                list.iter().enumerate().map(entry).collect()
-            }
+            Some(Value::List(_)) => self.elements().collect(),
             _ => self.fields().map(|(_, field)| field).collect(),
         };
         if maps.iter().all(Self::is_map) { maps } else { Vec::new() }
+    }
+
+    /// The entries of a list, whatever they are. Not recorded.
+    pub(crate) fn elements(&self) -> impl Iterator<Item = Self> + use<'o> {
+        let place = self.clone();
+        let list = self.value.and_then(Value::as_list).unwrap_or_default();
+        list.iter().enumerate().map(move |(index, entry)| {
+            place.to(Some(entry), place.trail.as_ref().map(|trail| trail.entry(index, entry)))
+        })
     }
 
     /// The condition of this type in `status.conditions`. Recorded, also if absent.

@@ -136,7 +136,7 @@ reasons! {
     NOT_SCHEDULED = "NotScheduled";
     /// Job: not started yet.
     NOT_STARTED = "NotStarted";
-    /// Pod: a container was OOMKilled, restarted at least twice, and is not ready.
+    /// Pod: a container is in a crash loop, and was OOMKilled last.
     OOM_KILLED = "OOMKilled";
     /// All replicas are updated, and old ones are pending termination.
     OLD_REPLICAS_TERMINATING = "OldReplicasTerminating";

@@ -55,7 +55,8 @@ const GENERIC: &[(&str, &str)] = &[
     (
         "suspended",
         "`Suspended` if `spec.suspend`, `spec.suspended`, `spec.pause` or `spec.paused`, or `paused` in `spec.updateStrategy`, \
-         is true. Evaluated before the generation: controllers do not observe suspended objects. A suspended object \
+         is true. Evaluated before the generation: controllers do not observe suspended objects. After the generation, \
+         also if a flag in the status says so: `paused`, `suspended`, `hibernated`. A suspended object \
          blocks its group if its status reports a failure, if `Ready` or `Available` is not True for another reason, \
          if fewer replicas or parts are ready than wanted, or if it was still in progress.",
     ),
@@ -78,8 +79,8 @@ const GENERIC: &[(&str, &str)] = &[
     ),
     (
         "phase",
-        "An error in the status; else `status.phase`, `state`, `health` and similar fields; else a flag such as \
-         `status.ready`. The worst of phase and conditions decides. A kind that runs to completion is `Ready` only when \
+        "An error in the status; else `status.phase`, `state`, `health` and similar fields; else, or beside a good phase, a \
+         flag such as `status.ready`. The worst of phase and conditions decides. A kind that runs to completion is `Ready` only when \
          completed.",
     ),
     (

@@ -5,6 +5,7 @@
 //! | [`reflector`] | lists and watches one kind |
 //! | [`list_watch_policy`], [`backoff`] | decide when to list, to watch and to wait |
 //! | [`page_reader`], [`envelope`], [`object_decoder`] | decode list pages and watch events |
+//! | [`wiped_buffer`] | leaves no bytes of a Secret in memory |
 //! | [`restore_detector`] | notices that a cluster was restored from a backup |
 //! | [`api_error`], [`read_error`] | classify error responses |
 //! | [`Verb`] | builds HTTP requests |
@@ -28,6 +29,7 @@ pub mod page_reader;
 pub mod read_error;
 pub mod reflector;
 pub mod restore_detector;
+pub mod wiped_buffer;
 
 mod owner_check;
 mod verb;

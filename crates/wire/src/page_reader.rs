@@ -11,6 +11,7 @@ use crate::{
     envelope::Page,
     object_decoder::{NamedObject, ObjectDecoder},
     read_error::ReadError,
+    wiped_buffer::WipedBuffer,
 };
 
 /// A decoded list page. Malformed items are `None`.
@@ -57,9 +58,9 @@ fn undecodable(error: &DecodeError) -> ReadError {
 #[derive(Debug, Default)]
 struct ItemSplitter {
     /// The list without its items.
-    rest: Vec<u8>,
+    rest: WipedBuffer,
     /// The current item, as far as it has arrived.
-    item: Vec<u8>,
+    item: WipedBuffer,
     /// The number of open maps and lists.
     depth: usize,
     in_string: bool,
@@ -103,7 +104,7 @@ impl ItemSplitter {
                     if !self.item.trim_ascii().is_empty() {
                         take(&self.item)?;
                     }
-                    self.item.clear();
+                    self.item.clear(usize::MAX);
                     if *byte == b',' {
                         copied = at;
                     } else {
@@ -136,7 +137,7 @@ impl ItemSplitter {
     /// Copies the bytes up to `end` to the part that they belong to.
     fn keep(&mut self, chunk: &[u8], copied: &mut usize, end: usize) {
         let part = if self.in_items { &mut self.item } else { &mut self.rest };
-        part.extend_from_slice(chunk.get(*copied..end).unwrap_or_default());
+        part.extend(chunk.get(*copied..end).unwrap_or_default());
         *copied = end;
     }
 }

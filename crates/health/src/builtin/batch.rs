@@ -11,10 +11,11 @@ pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "batch/Job",
         description: "`Ready` if complete; `Failed` if condition `Failed` or `FailureTarget` is True, or if \
-                      no Pod has failed and none has been created for a minute; `Suspended` if suspended; \
-                      otherwise `InProgress`. Progress counts succeeded completions.",
+                      no Pod has failed and none has been created for a minute; `Suspended` if suspended, or if \
+                      `spec.parallelism` is 0; otherwise `InProgress`. Progress counts succeeded completions.",
         reads: &[
             "spec.completions",
+            "spec.parallelism",
             "spec.suspend",
             "spec.managedBy",
             "status",
@@ -53,6 +54,11 @@ fn job(o: &Reader<'_>) -> Verdict {
         let since = suspended.and_then(|suspended| suspended.since());
         let message = format!("suspended, {}", progress.describe());
         return progress.of(Verdict::suspended(reasons::SUSPENDED, message).since(since));
+    }
+    // The controller creates no Pods until a user increases it.
+    if o.int("spec.parallelism") == Some(0) {
+        let message = format!("parallelism 0, {}", progress.describe());
+        return progress.of(Verdict::suspended(reasons::SUSPENDED, message));
     }
     if !o.has("status.startTime") {
         return Verdict::in_progress(reasons::NOT_STARTED, "not started yet");

@@ -60,13 +60,16 @@ impl BuiltinClause {
         };
         let blocks = match verdict.state {
             State::Suspended if self.nothing_runs => suspension::has_failed(o),
-            State::Suspended => {
-                let by_spec = matches!(self.when, When::Flag(..));
-                suspension::is_unavailable(o, &verdict, by_spec)
-            }
+            State::Suspended => suspension::is_unavailable(o, &verdict, self.suspends_by_spec()),
             _ => false,
         };
         Some(verdict.blocks(blocks))
+    }
+
+    /// Whether a user suspends the object by the field of the spec that this reads.
+    fn suspends_by_spec(&self) -> bool {
+        self.state == State::Suspended
+            && matches!(self.when, When::Flag(path, _) if path.starts_with("spec."))
     }
 
     fn description(&self) -> String {
@@ -189,8 +192,13 @@ pub(crate) enum Otherwise {
     Is(State),
 }
 
-/// A stale status or a stale condition `Ready` is `InProgress` before any clause is evaluated.
+/// Clauses by which users suspend the object are evaluated first: controllers do not observe suspended objects. A
+/// stale status or a stale condition `Ready` is `InProgress` before any other clause is evaluated.
 pub(super) fn evaluate(clauses: &[BuiltinClause], otherwise: Otherwise, o: &Reader<'_>) -> Verdict {
+    let mut suspending = clauses.iter().filter(|clause| clause.suspends_by_spec());
+    if let Some(suspended) = suspending.find_map(|clause| clause.evaluate(o)) {
+        return suspended;
+    }
     if let Some(behind) = generation::reported_behind(o) {
         return behind;
     }

@@ -15,8 +15,8 @@ use crate::{
 pub(super) const RULES: &[KindRule] = &[KindRule {
     id: "Pod",
     description: "`Unknown` if the node is lost; `Failed` if the phase is Failed, if a container cannot \
-                  start, is in `CrashLoopBackOff`, is not ready for its first 10 minutes after such a back-off, \
-                  or was OOMKilled at least twice, or if the Pod has been unschedulable for 15 seconds; \
+                  start, is in `CrashLoopBackOff`, or is not ready for its first 10 minutes after such a back-off \
+                  (reason `OOMKilled` if it was OOMKilled last), or if the Pod has been unschedulable for 15 seconds; \
                   `Ready` if condition `Ready` is True or the phase is Succeeded; `Suspended` by scheduling \
                   gates; otherwise `InProgress`.",
     reads: &[
@@ -35,14 +35,14 @@ pub(super) const RULES: &[KindRule] = &[KindRule {
 /// Grace period of an unschedulable Pod.
 const SCHEDULING: SignedDuration = SignedDuration::from_secs(15);
 
-/// Restarts after which a container that was OOMKilled counts as failed.
-const OOM_RESTARTS: i64 = 2;
-
 /// Restarts from which on a container that crashes is in a crash loop: the first one has no back-off.
 const CRASH_LOOP_RESTARTS: i64 = 2;
 
 /// The kubelet resets the back-off of a container that has run for so long.
 const BACK_OFF_RESET: SignedDuration = SignedDuration::from_mins(10);
+
+/// Reasons of terminations of which the exit code is made up.
+const UNKNOWN_ENDS: &[&str] = &["ContainerStatusUnknown", "Unknown"];
 
 /// Restarts from which on a ready Pod has a remark.
 const MANY_RESTARTS: i64 = 5;
@@ -117,12 +117,13 @@ fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
         LazyCell::new(|| containers(o).filter_map(|container| container.between_crashes()?.ends_at).max());
     containers(o).find_map(|container| {
         let waiting = container.place.text("state.waiting.reason");
-        let last = container.terminated("lastState");
-        let restarts = container.place.count("restartCount");
-        let since = || not_ready_since().or(last.as_ref().and_then(|end| end.at));
         if let Some(reason) = FAILED_WAITING.iter().find(|reason| **reason == waiting) {
+            let last = container.terminated("lastState");
+            let since = || not_ready_since().or(last.as_ref().and_then(|end| end.at));
             let message = match *reason {
-                reasons::CRASH_LOOP_BACK_OFF => container.crash_loop(last.as_ref()),
+                reasons::CRASH_LOOP_BACK_OFF => {
+                    return Some(container.crash_loop(last.as_ref()).since(since()));
+                }
                 reasons::IMAGE_PULL_BACK_OFF | reasons::ERR_IMAGE_PULL => container.pull_failure(),
                 reason => match container.place.text("state.waiting.message") {
                     "" => format!("{}: {reason}", container.title()),
@@ -131,19 +132,8 @@ fn failed_container(o: &Reader<'_>) -> Option<Verdict> {
             };
             return Some(Verdict::failed(*reason, message).since(since()));
         }
-        let out_of_memory = last.as_ref().filter(|end| end.reason == reasons::OOM_KILLED);
-        if let Some(end) = out_of_memory
-            && restarts >= OOM_RESTARTS
-            && !container.place.flag("ready")
-        {
-            let message =
-                format!("{}: OOMKilled, {restarts} restarts{}", container.title(), end.last_crash());
-            return Some(Verdict::failed(reasons::OOM_KILLED, message).since(since()));
-        }
         let CrashLoop { crash, ends_at } = container.between_crashes()?;
-        let since = not_ready_since().or(crash.at);
-        let verdict =
-            Verdict::failed(reasons::CRASH_LOOP_BACK_OFF, container.crash_loop(Some(&crash))).since(since);
+        let verdict = container.crash_loop(Some(&crash)).since(not_ready_since().or(crash.at));
         match ends_at {
             None => Some(verdict),
             Some(at) if Some(at) == *last_reset => Some(verdict.until(at, pod(&o.as_of(at)))),
@@ -274,28 +264,36 @@ impl<'o> Container<'o> {
     /// A termination that failed, after a run that was too short to reset the back-off.
     fn crash(&self, state: &str) -> Option<Terminated<'o>> {
         let end = self.terminated(state).filter(|end| end.code != 0)?;
+        // After a reboot of the node, the runtime and the kubelet do not know how a container has ended.
+        if UNKNOWN_ENDS.contains(&end.reason) {
+            return None;
+        }
+        // The runtime reports the Unix epoch for a container that it could not start.
         let started = self.place.at(state).time("terminated.startedAt");
+        let started = started.filter(|started| *started > Timestamp::UNIX_EPOCH);
         let lasted = started.zip(end.at).map(|(started, ended)| ended.duration_since(started));
         lasted.is_none_or(|lasted| lasted < BACK_OFF_RESET).then_some(end)
     }
 
     /// The kubelet's message in CrashLoopBackOff is about the back-off. The last termination has the cause.
-    fn crash_loop(&self, last: Option<&Terminated<'_>>) -> String {
+    fn crash_loop(&self, last: Option<&Terminated<'_>>) -> Verdict {
         let title = self.title();
         let Some(last) = last else {
-            return match self.place.text("state.waiting.message") {
+            let message = match self.place.text("state.waiting.message") {
                 "" => format!("{title}: CrashLoopBackOff"),
                 message => format!("{title}: CrashLoopBackOff: {message}"),
             };
+            return Verdict::failed(reasons::CRASH_LOOP_BACK_OFF, message);
         };
         let restarts = self.place.count("restartCount");
         let plural = if restarts == 1 { "" } else { "s" };
-        format!(
-            "{title}: CrashLoopBackOff, {}, {restarts} restart{plural}{}{}",
-            last.exit_code(),
-            last.last_crash(),
-            last.message_suffix()
-        )
+        let restarts = format!("{restarts} restart{plural}{}", last.last_crash());
+        if last.reason == reasons::OOM_KILLED {
+            return Verdict::failed(reasons::OOM_KILLED, format!("{title}: OOMKilled, {restarts}"));
+        }
+        let (code, said) = (last.exit_code(), last.message_suffix());
+        let message = format!("{title}: CrashLoopBackOff, {code}, {restarts}{said}");
+        Verdict::failed(reasons::CRASH_LOOP_BACK_OFF, message)
     }
 
     /// A remark on a container that has restarted often. It changes only with a restart.

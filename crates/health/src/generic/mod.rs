@@ -1,7 +1,7 @@
 //! Rules for any kind: they interpret the usual conditions, phases and counters of operators.
 //!
-//! Order of evaluation, first match: suspended in the spec; observed generation; `Stalled` and `Reconciling`;
-//! `Ready`; the worst of the phase, the other known conditions, and the conditions of parts such as parents
+//! Order of evaluation, first match: suspended in the spec; observed generation; suspended in the status; `Stalled`
+//! and `Reconciling`; `Ready`; the worst of the phase, the other known conditions, and the conditions of parts such as parents
 //! and listeners; replica counters. An object with a spec and no status is `InProgress`.
 
 pub(crate) mod conditions;
@@ -34,13 +34,15 @@ pub(crate) const READS: &[&str] = &[
 /// `None` if nothing in the object is recognized.
 pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
     // Before the generation: controllers do not observe suspended objects.
-    if let Some((verdict, rests)) = phase::suspended(o) {
-        let blocks =
-            if rests { suspension::has_failed(o) } else { suspension::is_unavailable(o, &verdict, true) };
-        return Some(verdict.blocks(blocks).by(&Rule::generic("suspended")));
+    if let Some(verdict) = phase::suspended_by_spec(o) {
+        return Some(verdict.by(&Rule::generic("suspended")));
     }
     if let Some(verdict) = generation::reported_behind(o).or_else(|| generation::evaluated_behind(o)) {
         return Some(verdict.by(&Rule::generic("generation")));
+    }
+    // After it: the user may have resumed the object.
+    if let Some(verdict) = phase::suspended_by_status(o) {
+        return Some(verdict.by(&Rule::generic("suspended")));
     }
     let verdict = reported(o)?;
     let blocks = verdict.state == State::Suspended && suspension::is_unavailable(o, &verdict, false);

@@ -5,7 +5,7 @@ use bellwether_model::{State, Value, text::capitalised};
 use super::{
     suspension,
     words::{is_halted, meaning, words},
-    worst_by,
+    worst, worst_by,
 };
 use crate::{read::Reader, reasons, verdict::Verdict};
 
@@ -74,14 +74,14 @@ pub(crate) fn runs_to_completion(o: &Reader<'_>) -> bool {
         .is_some_and(|last| COMPLETING_KINDS.split_whitespace().any(|word| word == last))
 }
 
-/// An error first, then the worst phase, then a flag.
+/// An error first, then the worst phase. A flag decides without a phase or beside a step, and contradicts a good
+/// phase.
 pub(crate) fn evaluate(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
-    error(status).or_else(|| {
-        let phase = phase(o, status);
-        if phase.as_ref().is_some_and(is_step) {
-            return flag(status).or(phase);
-        }
-        phase.or_else(|| flag(status))
+    error(status).or_else(|| match phase(o, status) {
+        Some(phase) if phase.state != State::Ready => Some(phase),
+        Some(phase) if is_step(&phase) => flag(status).or(Some(phase)),
+        Some(phase) => flag(status).filter(|flag| flag.state != State::Ready).or(Some(phase)),
+        None => flag(status),
     })
 }
 
@@ -90,11 +90,16 @@ pub(crate) fn error(status: &Reader<'_>) -> Option<Verdict> {
         let found = status.at(field);
         match found.value()? {
             Value::Text(text) if !is_harmless(text) => Some(text.to_string()),
-            Value::Map(_) => Some(found.text("message").to_owned()).filter(|message| !message.is_empty()),
+            Value::Map(_) => text_of_error(&found).map(str::to_owned),
             _ => None,
         }
     })?;
     Some(Verdict::failed(reasons::ERROR, error))
+}
+
+/// What an error that is a map says, if it is one.
+pub(super) fn text_of_error<'o>(error: &Reader<'o>) -> Option<&'o str> {
+    ["message", "reason"].into_iter().map(|field| error.text(field)).find(|text| !is_harmless(text))
 }
 
 /// The worst of all phase fields.
@@ -158,17 +163,30 @@ fn names_a_step(status: &Reader<'_>, name: &str) -> bool {
     !of.is_empty() && !step.is_empty() && meaning(step) != Some(State::Ready)
 }
 
+/// The worst of all flags.
 fn flag(status: &Reader<'_>) -> Option<Verdict> {
-    let (name, holds) =
-        FLAGS.iter().find_map(|name| Some((*name, status.at(name).value().and_then(Value::as_bool)?)))?;
-    let text = format!("{name}={holds}");
-    Some(match (name, holds) {
-        ("healthy", false) => Verdict::failed(reasons::UNHEALTHY, with_message(status, &text)),
-        ("valid", false) => Verdict::failed(reasons::INVALID, with_message(status, &text)),
-        ("valid", true) => return None,
-        (_, true) => Verdict::ready(reasons::READY, text),
-        (_, false) => Verdict::in_progress(reasons::NOT_READY, with_message(status, &text)),
-    })
+    let flags = FLAGS.iter().filter_map(|name| {
+        let holds = status.at(name).value().and_then(Value::as_bool)?;
+        let text = format!("{name}={holds}");
+        Some(match (*name, holds) {
+            ("valid", true) => return None,
+            (_, true) => Verdict::ready(reasons::READY, text),
+            (_, false) => {
+                let (state, reason) = of_false_flag(name);
+                Verdict::new(state, reason, with_message(status, &text))
+            }
+        })
+    });
+    worst(flags)
+}
+
+/// The state and reason of an object or a part of it whose flag of this name is false.
+pub(super) fn of_false_flag(name: &str) -> (State, &'static str) {
+    match name {
+        "healthy" => (State::Failed, reasons::UNHEALTHY),
+        "valid" => (State::Failed, reasons::INVALID),
+        _ => (State::InProgress, reasons::NOT_READY),
+    }
 }
 
 fn with_message(status: &Reader<'_>, word: &str) -> String {
@@ -189,20 +207,29 @@ pub(crate) const SUSPENDING: &[&str] = &[
     "spec.updateStrategy.rollingUpdate.paused",
 ];
 
-/// By a field of the spec, or by a flag with which the controller confirms it; and whether nothing of the object
-/// should run.
-pub(crate) fn suspended(o: &Reader<'_>) -> Option<(Verdict, bool)> {
-    if let Some(field) = SUSPENDING.iter().find(|field| o.flag(field)) {
-        return Some((Verdict::suspended(reasons::SUSPENDED, format!("{field}=true")), false));
-    }
+/// By a field of the spec.
+pub(super) fn suspended_by_spec(o: &Reader<'_>) -> Option<Verdict> {
+    let field = SUSPENDING.iter().find(|field| o.flag(field))?;
+    let verdict = Verdict::suspended(reasons::SUSPENDED, format!("{field}=true"));
+    let blocks = suspension::is_unavailable(o, &verdict, true);
+    Some(verdict.blocks(blocks))
+}
+
+/// By a flag with which the controller confirms that it has suspended the object.
+pub(super) fn suspended_by_status(o: &Reader<'_>) -> Option<Verdict> {
     let suspended = |(name, field): &(&str, Reader<'_>)| {
         let is_flag = words(name).last().is_some_and(|last| SUSPENDED.contains(&last.as_str()));
         is_flag && matches!(field.raw(), Some(Value::Bool(true)))
     };
     let (name, field) = o.at("status").fields().find(suspended)?;
     field.value();
-    let rests = words(name).last().is_some_and(|last| suspension::rests(last));
-    Some((Verdict::suspended(reasons::SUSPENDED, format!("status.{name}=true")), rests))
+    let verdict = Verdict::suspended(reasons::SUSPENDED, format!("status.{name}=true"));
+    let blocks = if words(name).last().is_some_and(|last| suspension::rests(last)) {
+        suspension::has_failed(o)
+    } else {
+        suspension::is_unavailable(o, &verdict, true)
+    };
+    Some(verdict.blocks(blocks))
 }
 
 /// Last word of a flag in the status by which a controller confirms that an object is suspended.

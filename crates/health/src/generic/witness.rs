@@ -11,7 +11,7 @@ use super::{
     phase::{self, FLAGS, NAMES, NOT_CURRENT},
     words::{meaning, tells_failure, words},
 };
-use crate::{read::Reader, reasons, verdict::Verdict};
+use crate::{generation, read::Reader, reasons, verdict::Verdict};
 
 /// Bounds the time for one object.
 const MAX_FIELDS: usize = 10_000;
@@ -226,7 +226,7 @@ impl<'r, 'o> Search<'r, 'o> {
             Value::Text(text) if is_error(&words) => {
                 (!phase::is_harmless(text)).then(|| found(State::Failed, field, format!("{name}: {text}")))
             }
-            // Phases of the status itself are a witness of their own.
+            // Phases and flags of the status itself are evaluated before.
             Value::Text(text) if nested && names_a_state(&words) => {
                 let state =
                     meaning(text).filter(|state| matches!(state, State::Failed | State::InProgress))?;
@@ -243,36 +243,50 @@ impl<'r, 'o> Search<'r, 'o> {
                 Some(found(State::Failed, field, format!("{}{name}=true", title(map))))
             }
             Value::Bool(false) if nested && FLAGS.contains(&name) => {
-                Some(found(State::InProgress, field, format!("{}{name}=false", title(map))))
+                let (state, _) = phase::of_false_flag(name);
+                Some(found(state, field, format!("{}{name}=false", title(map))))
             }
-            Value::Int(count) if counts && *count > 0 => {
+            value if counts && let Some(count) = counter(value).filter(|count| *count > 0) => {
                 Some(found(State::Failed, field, format!("{}{name}: {count}", title(map))))
             }
             Value::List(list) if !list.is_empty() && (counts || is_error(&words)) => {
                 Some(found(State::Failed, field, format!("{name}: {}", first_text(&list[0]))))
             }
-            Value::Map(text) if is_error(&words) && text.get("message").is_some() => {
-                let message = field.text("message");
-                (!message.is_empty()).then(|| found(State::Failed, field, format!("{name}: {message}")))
+            Value::Map(_)
+                if is_error(&words)
+                    && let Some(text) = phase::text_of_error(field) =>
+            {
+                Some(found(State::Failed, field, format!("{name}: {text}")))
             }
             Value::List(_) if name == "conditions" => nested.then(|| self.conditions(map)).flatten(),
             Value::List(_) | Value::Map(_) if is_history(name, &words) => None,
             Value::Map(_) => self.map(field, depth + 1),
-            Value::List(_) => {
-                let mut worst: Option<Contradiction> = None;
-                for entry in field.entries() {
-                    if self.fields > MAX_FIELDS {
-                        break;
-                    }
-                    match self.map(&entry, depth + 1) {
-                        Some(failure) if failure.state == State::Failed => return Some(failure),
-                        other => worst = worst.or(other),
-                    }
-                }
-                worst
-            }
+            Value::List(_) => self.list(field, depth + 1),
             _ => None,
         }
+    }
+
+    /// The worst in a list of maps, or of lists of them.
+    fn list(&mut self, list: &Reader<'_>, depth: usize) -> Option<Contradiction> {
+        let mut worst: Option<Contradiction> = None;
+        for entry in list.elements() {
+            if self.fields > MAX_FIELDS || depth > MAX_DEPTH {
+                break;
+            }
+            let contradiction = match entry.raw()? {
+                Value::Map(_) => self.map(&entry, depth),
+                Value::List(_) => {
+                    self.fields += 1;
+                    self.list(&entry, depth + 1)
+                }
+                _ => None,
+            };
+            match contradiction {
+                Some(failure) if failure.state == State::Failed => return Some(failure),
+                other => worst = worst.or(other),
+            }
+        }
+        worst
     }
 
     /// A part whose own conditions are not good.
@@ -320,18 +334,19 @@ fn beside(fields: &[(&str, Reader<'_>)], name: &str, field: &Reader<'_>) -> Opti
             {
                 Some(Beside::Different(format!("{current_name} {have:?}, want {want:?}")))
             }
-            (Value::Int(want), Value::Int(have)) => Some(counted(current_name, *have, *want)),
-            _ => None,
+            (want, have) => Some(counted(current_name, counter(have)?, counter(want)?)),
         };
     }
     if !DONE.contains(&first.as_str()) {
         return None;
     }
     let (_, all) = sibling(&|words| words == rest)?;
-    match (field.raw()?, all.raw()?) {
-        (Value::Int(have), Value::Int(want)) => Some(counted(name, *have, *want)),
-        _ => None,
-    }
+    Some(counted(name, counter(field.raw()?)?, counter(all.raw()?)?))
+}
+
+/// An integer, also if it is written with a fraction.
+fn counter(value: &Value<'_>) -> Option<i64> {
+    matches!(value, Value::Int(_) | Value::Float(_)).then(|| generation::number(value))?
 }
 
 /// `zone north: `, if the part has a name.

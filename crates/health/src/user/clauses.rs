@@ -39,6 +39,10 @@ impl Clauses {
         self.0.iter().flat_map(|clause| [Some(&clause.when), clause.message.as_ref()]).flatten().collect()
     }
 
+    pub(super) fn states(&self) -> impl Iterator<Item = State> {
+        self.0.iter().map(|clause| clause.state)
+    }
+
     pub(super) fn evaluate(&self, object: &Object<'_>, reader: &Reader<'_>) -> Verdict {
         let input = ObjectInput { object, reader };
         let mut fuel = Fuel::USUAL;

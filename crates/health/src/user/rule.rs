@@ -3,7 +3,7 @@
 use std::{borrow::Cow, slice};
 
 use bellwether_expr::{CompileError, Path, Place, Program};
-use bellwether_model::{Map, Object};
+use bellwether_model::{Map, Object, State};
 use jiff::Timestamp;
 
 use super::{
@@ -13,6 +13,7 @@ use super::{
     source::{Form, RuleFieldError, RuleTarget, UserRule},
 };
 use crate::{
+    generic::suspension,
     read::Reader,
     reasons,
     verdict::{Rule, Source, Verdict},
@@ -122,7 +123,18 @@ impl CompiledRule {
             Body::Script(script) => script.evaluate(&object, reader),
             Body::Unusable(reason, message) => Verdict::unknown(*reason, message.clone()),
         };
-        verdict.by(&self.id)
+        // The generic rules know what else to read: the rule says nothing of what runs.
+        let blocks = verdict.state == State::Suspended && suspension::is_unavailable(reader, &verdict, false);
+        verdict.blocks(blocks).by(&self.id)
+    }
+
+    /// Whether a verdict can be `Suspended`.
+    pub(super) fn may_suspend(&self) -> bool {
+        match &self.body {
+            Body::Clauses(clauses) => clauses.states().any(|state| state == State::Suspended),
+            Body::Script(_) => true,
+            Body::Flux(_) | Body::Unusable(..) => false,
+        }
     }
 
     /// Scripts, and expressions that use the object as a whole, may read any field.

@@ -1,10 +1,11 @@
 //! All compiled rules: precedence and lookup.
 
-use std::{cmp::Reverse, collections::HashMap, sync::Arc};
+use std::{cmp::Reverse, collections::HashMap, mem, sync::Arc};
 
 use bellwether_model::{Object, Plan};
 
 use super::rule::{CompiledRule, SECRET_FIELDS, is_secret};
+use crate::generic;
 
 /// A set of user rules.
 ///
@@ -96,6 +97,9 @@ impl UserRules {
 fn keep<'a>(rules: impl Iterator<Item = &'a Arc<CompiledRule>> + Clone, plan: &mut Plan) {
     if rules.clone().any(|rule| rule.reads_everything()) {
         *plan = Plan::whole();
+    }
+    if rules.clone().any(|rule| rule.may_suspend()) {
+        *plan = mem::replace(plan, Plan::nothing()).with_all(generic::READS);
     }
     for path in rules.flat_map(|rule| rule.paths()) {
         plan.keep(&path.fields());

@@ -102,6 +102,32 @@ fn clauses(#[case] status: Json, #[case] expected: &str) {
     assert_eq!(verdict.progress, if verdict.state == State::Ready { 100 } else { 0 });
 }
 
+/// What runs of a suspended object must be available, whoever says that it is suspended.
+#[rstest]
+#[case::none_available(json!({"replicas": 3, "availableReplicas": 0}), true)]
+#[case::all_available(json!({"replicas": 3, "availableReplicas": 3}), false)]
+#[case::not_ready(json!({"conditions": [{"type": "Ready", "status": "False", "reason": "NoQuorum"}]}), true)]
+#[case::not_ready_because_suspended(
+    json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Suspended"}]}),
+    false
+)]
+#[case::failed(json!({"lastError": "disk full"}), true)]
+#[case::nothing_known(json!({}), false)]
+fn an_unavailable_object_that_a_user_rule_calls_suspended_blocks(
+    #[values(
+        Form::Clauses(vec![clause("self.spec.mode == 'Paused'", State::Suspended), clause("true", State::Ready)]),
+        Form::Lua("return {status = 'Suspended', message = 'paused'}".to_owned())
+    )]
+    form: Form,
+    #[case] status: Json,
+    #[case] blocks: bool,
+) {
+    let mut object = widget(&status);
+    object["spec"] = json!({"mode": "Paused", "replicas": 3});
+    let verdict = evaluated(&widgets(form), &object);
+    assert_eq!((verdict.state, verdict.blocks), (State::Suspended, blocks));
+}
+
 #[test]
 fn deletion_takes_precedence_over_a_user_rule() {
     let mut object = widget(&json!({"phase": "Up"}));

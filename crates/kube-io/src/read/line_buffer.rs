@@ -2,12 +2,14 @@
 
 use std::io::BufRead as _;
 
+use bellwether_wire::wiped_buffer::WipedBuffer;
+
 /// The capacity that is kept after a longer line.
 const CAPACITY: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Lines {
-    line: Vec<u8>,
+    line: WipedBuffer,
     longest: usize,
 }
 
@@ -17,17 +19,18 @@ pub(super) struct TooLong;
 impl Lines {
     /// `longest` includes the newline.
     pub(super) fn new(longest: usize) -> Self {
-        Self { line: Vec::new(), longest }
+        Self { line: WipedBuffer::default(), longest }
     }
 
     /// Takes the bytes of the next line from the chunk. Returns whether the line is complete.
     pub(super) fn next(&mut self, chunk: &mut &[u8]) -> Result<bool, TooLong> {
         if self.is_complete() {
-            self.line.clear();
-            self.line.shrink_to(CAPACITY);
+            self.line.clear(CAPACITY);
         }
+        let rest = *chunk;
         // Reading from memory cannot fail.
-        let _ = chunk.read_until(b'\n', &mut self.line);
+        let taken = chunk.skip_until(b'\n').unwrap_or(rest.len());
+        self.line.extend(&rest[..taken]);
         if self.line.len() > self.longest { Err(TooLong) } else { Ok(self.is_complete()) }
     }
 

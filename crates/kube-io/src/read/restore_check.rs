@@ -1,7 +1,8 @@
 //! Notices a cluster that was restored from a backup, by a small list from time to time.
 //!
 //! Watches do not show it: see [`restore_detector`](bellwether_wire::restore_detector). A controller with a
-//! Lease notices it sooner, because it reads the Lease all the time.
+//! Lease notices it sooner, because it reads the Lease all the time. A reader without one misses a restore whose
+//! versions catch up between two of these lists.
 
 use std::{convert::Infallible, time::Duration};
 

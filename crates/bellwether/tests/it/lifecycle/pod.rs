@@ -1,7 +1,7 @@
 //! Pod: scheduling, image pulls, crash loops, probes, OOM, completion, eviction.
 
 use anyhow::Result;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::LifecycleFixture;
@@ -147,7 +147,7 @@ async fn pod() -> Result<()> {
     fixture.is("CrashLoopBackOff", web, "Failed CrashLoopBackOff").await?;
     let out_of_memory = |restarts: u32| {
         let container = json!({
-            "restartCount": restarts, "started": true, "state": { "running": {} },
+            "restartCount": restarts, "started": true, "state": { "running": { "startedAt": Timestamp::now() } },
             "lastState": ended(137, "OOMKilled"),
         });
         not_ready("Running", container)
