@@ -17,6 +17,9 @@ pub const DEPENDENCY_CYCLE: &str = "DependencyCycle";
 
 /// Application of app.k8s.io: a kind cannot be read, the spec is invalid, or an owner reference was rejected.
 pub const ERROR: &str = "Error";
+/// Application of app.k8s.io: True if a member is Failed, Unknown if its state has been unknown for a minute. Not
+/// set before either happens for the first time.
+pub const STALLED: &str = "Stalled";
 
 /// Rollup: the components work.
 pub const AVAILABLE: &str = "Available";

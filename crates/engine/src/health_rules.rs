@@ -26,7 +26,7 @@ use crate::{
 
 const CONDITIONS: ConditionSet = ConditionSet {
     own: &[VALID],
-    recorded: &[Recorded::Condition(VALID, ConditionStatus::True)],
+    recorded: &[Recorded::Condition(VALID, Some(ConditionStatus::True))],
     shape: ConditionShape::Generation,
     overwrite_hint: None,
 };

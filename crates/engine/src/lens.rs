@@ -203,8 +203,10 @@ fn own_object(kind: &GroupKind, object: &Object<'_>) -> Option<OwnObject> {
         // The CRD of app.k8s.io validates little, so these are always accepted and read field by field.
         (false, _) if is_app_k8s_io(kind) => {
             let generation = object.at("metadata.generation").and_then(Value::as_int).unwrap_or_default();
+            let created = object.at("metadata.creationTimestamp").and_then(Value::as_text);
+            let created = created.and_then(|time| time.parse().ok());
             let (spec, status) = (AppK8sIoSpec::read(object), app_k8s_io::status(object));
-            Some(OwnObject::AppK8sIo(Box::new(OwnManifest { generation, created: None, spec, status })))
+            Some(OwnObject::AppK8sIo(Box::new(OwnManifest { generation, created, spec, status })))
         }
         _ => None,
     }

@@ -41,10 +41,18 @@ pub(crate) struct ConditionSet {
 /// What is recorded as Events when it changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Recorded {
-    /// `status.state`, by the rules of [`state_event`]. The function finds the message in the conditions.
-    State(fn(&[StoredCondition]) -> Option<&str>),
-    /// The status of a condition, with the good one.
-    Condition(&'static str, ConditionStatus),
+    /// The state of the group, by the rules of [`state_event`].
+    State(StateInStatus),
+    /// The status of a condition. With a good status: a Warning for every other one.
+    Condition(&'static str, Option<ConditionStatus>),
+}
+
+/// Where a status has the state that Events have reported.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StateInStatus {
+    pub(crate) last_event: fn(&StoredStatus) -> Option<LastEvent>,
+    /// Why it is in this state.
+    pub(crate) message: fn(&[StoredCondition]) -> Option<&str>,
 }
 
 #[derive(Debug)]
@@ -236,9 +244,19 @@ impl Publication {
             .is_some()
     }
 
+    /// What Events will have reported once the status is written, and when time alone changes that.
+    pub(crate) fn next_event(&self, state: State, now: Timestamp) -> (Option<LastEvent>, Option<Timestamp>) {
+        let mut recorded = self.condition_set.recorded.iter();
+        let stored = recorded.find_map(|recorded| match recorded {
+            Recorded::State(state) => (state.last_event)(&self.stored),
+            Recorded::Condition(..) => None,
+        });
+        state_event::next(stored.as_ref(), state, self.created, now)
+    }
+
     /// The `lastEvent` to store.
     pub(crate) fn last_event(&self, state: State, now: Timestamp) -> Option<LastEvent> {
-        let (event, _) = state_event::next(self.stored.last_event.as_ref(), state, self.created, now);
+        let (event, _) = self.next_event(state, now);
         event.map(|event| self.at_its_time(event))
     }
 
@@ -274,9 +292,8 @@ impl Publication {
         let before = std::mem::replace(&mut self.desired_state, state).or(self.stored.state);
         if let Some(state) = state {
             self.transitions += u64::from(before.is_some_and(|before| before != state));
-            let stored = self.stored.last_event.as_ref();
-            let (event, later) = state_event::next(stored, state, self.created, now);
-            has_transition |= self.stored.state != Some(state) || event.as_ref() != stored;
+            let (event, later) = self.next_event(state, now);
+            has_transition |= self.stored.state != Some(state) || event != self.stored.last_event;
             self.desired_event = event.map(|event| self.at_its_time(event));
             if let Some(later) = later {
                 queue.schedule(later, self.timer());
@@ -327,14 +344,19 @@ impl Publication {
                 return None;
             }
             let (subject, reason, message) = match recorded.subject {
-                Recorded::State(message) => {
-                    let event = patched.last_event.as_ref()?;
-                    if !state_event::is_recorded(self.stored.last_event.as_ref(), event, self.created) {
+                Recorded::State(StateInStatus { last_event, message }) => {
+                    let (before, event) = (last_event(&self.stored), last_event(&patched)?);
+                    if !state_event::is_recorded(before.as_ref(), &event, self.created) {
                         return None;
                     }
                     (Transition::STATE, Some(to.value), message(&patched.conditions))
                 }
                 Recorded::Condition(type_, _) => {
+                    let was_good = from.is_none_or(|from| from.good);
+                    let is_change = from.is_some() && !state_event::is_early(to.since?, self.created);
+                    if was_good && to.good && !is_change {
+                        return None;
+                    }
                     let condition = stored_condition::find(&patched.conditions, type_)?;
                     (type_, condition.reason.as_deref(), condition.message.as_deref())
                 }
@@ -460,8 +482,8 @@ impl Recorded {
 
     fn stored(self, status: &StoredStatus) -> Option<StoredValue> {
         Some(match self {
-            Self::State(_) => {
-                let event = status.last_event.as_ref()?;
+            Self::State(state) => {
+                let event = (state.last_event)(status)?;
                 StoredValue {
                     value: event.state.name(),
                     good: event.type_ == EventType::Normal,
@@ -472,7 +494,7 @@ impl Recorded {
                 let condition = stored_condition::find(&status.conditions, type_)?;
                 StoredValue {
                     value: condition.status().name(),
-                    good: condition.status() == good,
+                    good: good.is_none_or(|good| condition.status() == good),
                     since: condition.last_transition_time.as_ref().map(|time| time.0),
                 }
             }

@@ -157,8 +157,12 @@ pub mod app_k8s_io {
         COMPONENTS_READY = "ComponentsReady";
         /// `Ready`: a component is not ready.
         COMPONENTS_NOT_READY = "ComponentsNotReady";
-        /// `Ready`: no component was found, the state of one is unknown, or `Error` is True.
+        /// `Ready`, `Stalled`: no component was found, the state of one is unknown, or `Error` is True.
         COMPONENTS_READY_UNKNOWN = "ComponentsReadyUnknown";
+        /// `Stalled`: a component is `Failed`.
+        COMPONENTS_FAILED = "ComponentsFailed";
+        /// `Stalled`: it was True or Unknown before, and is not any more.
+        NOT_STALLED = "NotStalled";
         /// `Error`: there is no error.
         NO_ERROR = "NoError";
         /// `Error`: a kind cannot be read, the spec is invalid, or an owner reference could not be written.
@@ -166,7 +170,8 @@ pub mod app_k8s_io {
     }
 }
 
-/// For Events that are not about a condition. The others have the reason of their condition.
+/// For Events that are not about a transition. Those about a state have its name as their reason, those about a
+/// condition have the reason of the condition.
 pub mod event {
     bellwether_health::reasons! {
         /// Event: another controller overwrites the status.

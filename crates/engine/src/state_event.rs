@@ -1,8 +1,8 @@
 //! When a change of a group's state is reported as an Event, and of which type.
 //!
-//! What was reported is a field of the status, `lastEvent`. So a restart or a new leader neither repeats an
-//! Event nor loses one: an Event is due if the field differs from what [`next`] returns, and it is recorded once
-//! the field is written.
+//! What was reported is in the status: a field, `lastEvent`, or in the API of others conditions. So a restart or a
+//! new leader neither repeats an Event nor loses one: an Event is due if the status differs from what [`next`]
+//! returns, and it is recorded once that is written.
 
 use bellwether_api::{EventType, LastEvent, State};
 use jiff::{SignedDuration, Timestamp};
@@ -50,7 +50,12 @@ pub(crate) fn next(
 /// a change, and during the grace period it is not yet known what the manifest contains.
 pub(crate) fn is_recorded(from: Option<&LastEvent>, to: &LastEvent, created: Option<Timestamp>) -> bool {
     let is_first = from.is_none() && to.type_ == EventType::Normal;
-    !is_first && grace_end(created).is_none_or(|end| to.time.0 >= end)
+    !is_first && !is_early(to.time.0, created)
+}
+
+/// Whether this is in the grace period of the group.
+pub(crate) fn is_early(time: Timestamp, created: Option<Timestamp>) -> bool {
+    grace_end(created).is_some_and(|end| time < end)
 }
 
 fn grace_end(created: Option<Timestamp>) -> Option<Timestamp> {

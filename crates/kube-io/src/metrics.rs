@@ -63,6 +63,11 @@ struct RuleLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct GroupLabels {
     kind: &'static str,
     namespace: String,
@@ -274,11 +279,10 @@ impl Metrics {
                 "Malformed objects ignored in list and watch responses",
                 self.counters.malformed.get(),
             ),
-            ("read_errors", "Lists, watches and discoveries that failed", self.counters.errors.get()),
             ("discoveries", "API discoveries started", self.counters.discoveries.get()),
             (
                 "events_dropped",
-                "Kubernetes Events not written: the queue was full or the request failed",
+                "Kubernetes Events not written: too many of one object, a full queue, or a failed request",
                 self.events_dropped.load(Ordering::Relaxed),
             ),
         ];
@@ -287,6 +291,15 @@ impl Metrics {
             counter.inc_by(count);
             registry.register(name, help, counter);
         }
+        let read_errors = Family::<ReasonLabels, Counter>::default();
+        for (reason, count) in [("forbidden", &self.counters.forbidden), ("other", &self.counters.errors)] {
+            read_errors.get_or_create(&ReasonLabels { reason }).inc_by(count.get());
+        }
+        registry.register(
+            "read_errors",
+            "Lists, watches and discoveries that failed; forbidden: a right is missing, maybe on purpose",
+            read_errors,
+        );
         let oldest: Gauge = Gauge::default();
         oldest.set(self.counters.oldest_response().map_or(0, Timestamp::as_second));
         registry.register_with_unit(

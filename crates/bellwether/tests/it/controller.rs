@@ -5,6 +5,7 @@
 
 mod adopt;
 mod app_k8s_io;
+mod events;
 mod failing_pods;
 mod failure_times;
 mod faults;
@@ -201,6 +202,22 @@ impl ControllerFixture {
     async fn exists(&self, object: &str) -> Result<bool> {
         Ok(self.kubectl.run(&["get", object]).await?.success)
     }
+}
+
+/// What our Events about an object say, oldest first: type, reason and note.
+async fn events(kubectl: &Kubectl, object: &str) -> Result<Vec<String>> {
+    let list: Value =
+        serde_json::from_str(&kubectl.ok(&["get", "events.events.k8s.io", "-o", "json"]).await?)?;
+    let items = list["items"].as_array().into_iter().flatten();
+    let ours = items.filter(|event| {
+        let regarding = &event["regarding"];
+        event["reportingController"] == "bellwether.dev/controller"
+            && format!("{}/{}", text(&regarding["apiVersion"]), text(&regarding["name"])) == object
+    });
+    let said = |event: &Value| ["type", "reason", "note"].map(|field| text(&event[field])).join(" ");
+    let mut events: Vec<_> = ours.map(|event| (text(&event["eventTime"]), said(event))).collect();
+    events.sort();
+    Ok(events.into_iter().map(|(_, said)| said).collect())
 }
 
 /// A condition of a status; null if missing.

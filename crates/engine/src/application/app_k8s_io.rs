@@ -3,26 +3,30 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use bellwether_api::{ConditionStatus, State};
+use bellwether_api::{ConditionStatus, EventType, LastEvent, State};
 use bellwether_conditions::{Statement, message};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
 use crate::{
-    condition_types::{ERROR, READY},
+    condition_types::{ERROR, READY, STALLED},
     feeds::Feeds,
     id::GroupKind,
     lazy_statement::LazyStatement,
     members::MemberEntry,
-    publication::{ConditionSet, Recorded},
+    publication::{ConditionSet, Recorded, StateInStatus},
     reasons::app_k8s_io as reasons,
-    stored_condition::{ConditionShape, MESSAGE_BUDGET, StoredCondition},
+    stored_condition::{self, ConditionShape, MESSAGE_BUDGET, StoredCondition},
+    stored_status::StoredStatus,
 };
 
 use super::{
     application_state::{AppK8sIoExtras, ApplicationState},
     objects::link,
+    readiness,
     unresolved::unresolved,
+    view,
 };
 
 /// In `status.components`.
@@ -31,8 +35,8 @@ const MAX_COMPONENTS: usize = 1000;
 const MAX_BYTES: usize = 512 << 10;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
-    own: &[READY, ERROR],
-    recorded: &[Recorded::Condition(READY, ConditionStatus::True)],
+    own: &[READY, ERROR, STALLED],
+    recorded: &[Recorded::State(StateInStatus { last_event, message: event_message })],
     shape: ConditionShape::UpdateTime,
     overwrite_hint: Some("stop the other one, or start Bellwether with --app-k8s-io=false"),
 };
@@ -87,6 +91,69 @@ pub(super) fn conditions<'a>(
     vec![(READY, Some(ready)), (ERROR, Some(error))]
 }
 
+/// What Events have reported. Its API has no field for that, so `Stalled` has it: a Warning unless it is False.
+fn last_event(status: &StoredStatus) -> Option<LastEvent> {
+    let find = |type_| stored_condition::find(&status.conditions, type_);
+    let (ready, stalled) = (find(READY)?, find(STALLED));
+    let is_stalled = |as_: ConditionStatus| stalled.is_some_and(|stalled| stalled.status() == as_);
+    let (state, type_) = match ready.status() {
+        ConditionStatus::True => (State::Ready, EventType::Normal),
+        ConditionStatus::False if is_stalled(ConditionStatus::True) => (State::Failed, EventType::Warning),
+        ConditionStatus::False => (State::InProgress, EventType::Normal),
+        ConditionStatus::Unknown if is_stalled(ConditionStatus::Unknown) => {
+            (State::Unknown, EventType::Warning)
+        }
+        ConditionStatus::Unknown => (State::Unknown, EventType::Normal),
+    };
+    // Each change of the state changes the status of one of the two.
+    let times = [Some(ready), stalled].into_iter().flatten();
+    let time = times.filter_map(|condition| Some(condition.last_transition_time.as_ref()?.0)).max();
+    Some(LastEvent { state, type_, time: Time(time.unwrap_or(Timestamp::UNIX_EPOCH)) })
+}
+
+/// `Stalled` names the members that have failed, `Ready` only counts them.
+fn event_message(conditions: &[StoredCondition]) -> Option<&str> {
+    let is_failed = stored_condition::status(conditions, STALLED) == Some(ConditionStatus::True);
+    stored_condition::find(conditions, if is_failed { STALLED } else { READY })?.message.as_deref()
+}
+
+/// The condition Stalled: what Events will have reported once it is written. Also returns when time alone changes
+/// it. `None` until it is needed for the first time: the status of another controller is not rewritten for it.
+pub(super) fn stalled<'a>(
+    app: &'a ApplicationState,
+    app_k8s_io: &'a AppK8sIoExtras,
+    feeds: &'a Feeds,
+    now: Timestamp,
+) -> (Option<LazyStatement<'a>>, Option<Timestamp>) {
+    let ready = ready(app, app_k8s_io, has_errors(app, app_k8s_io, feeds));
+    let state = match view::state(app, feeds, ready.status) {
+        State::Failed | State::Missing => State::Failed,
+        state @ (State::Ready | State::Unknown) => state,
+        State::InProgress | State::Suspended | State::Terminating => State::InProgress,
+    };
+    let (event, later) = app.publication.next_event(state, now);
+    let warning = event.filter(|event| event.type_ == EventType::Warning).map(|event| event.state);
+    let statement = match warning {
+        Some(State::Unknown) => {
+            Some(LazyStatement::new(ConditionStatus::Unknown, reasons::COMPONENTS_READY_UNKNOWN, || {
+                Statement::from(ready).message.into_owned()
+            }))
+        }
+        Some(_) => Some(LazyStatement::new(ConditionStatus::True, reasons::COMPONENTS_FAILED, || {
+            let unresolved = unresolved(app, feeds).into();
+            Statement::from(readiness::ready(app, feeds, unresolved)).message.into_owned()
+        })),
+        None => stored_condition::find(app.publication.stored(), STALLED)
+            .map(|_| LazyStatement::new(ConditionStatus::False, reasons::NOT_STALLED, String::new)),
+    };
+    (statement, later)
+}
+
+/// Fields or kinds that cannot be read. A failed write of owner references does not count.
+fn has_errors(app: &ApplicationState, app_k8s_io: &AppK8sIoExtras, feeds: &Feeds) -> bool {
+    !app_k8s_io.invalid_fields.is_empty() || !unresolved(app, feeds).is_empty()
+}
+
 /// Unknown if there is an error, or if there are no members: an Application without members is never ready.
 fn ready<'a>(
     app: &'a ApplicationState,
@@ -138,7 +205,8 @@ pub(super) fn render(
     feeds: &Feeds,
     now: Timestamp,
 ) -> AppK8sIoStatus {
-    let conditions = conditions(app, app_k8s_io, feeds);
+    let mut conditions = conditions(app, app_k8s_io, feeds);
+    conditions.push((STALLED, stalled(app, app_k8s_io, feeds, now).0));
     let conditions = conditions.into_iter().map(|(type_, statement)| (type_, statement.map(Statement::from)));
     AppK8sIoStatus {
         observed_generation: app.publication.generation,

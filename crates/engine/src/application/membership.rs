@@ -241,9 +241,10 @@ struct Observed {
 /// Since when a member is in its state, and the state in which it was last seen.
 ///
 /// The time is what the object reports, or the Pod because of which it is `Failed`, unless the member was seen in
-/// another state then: some objects keep the time of an earlier rollout. Without such a time, it is the time as counted or stored before, or from
-/// now on if the state is new. Otherwise it is unknown: the member may have been so for long. While a member
-/// cannot be read, the state before is kept, so that its time returns with the right to read it.
+/// another state then: some objects keep the time of an earlier rollout. Without such a time, it is the time as
+/// counted or stored before, or from now on if the state is new. Otherwise it is unknown: the member may have been
+/// so for long. While a member cannot be read, the state before is kept, so that its time returns with the right to
+/// read it.
 fn times(
     app: &mut ApplicationState,
     (member_id, kind, name): (MemberId, &GroupKind, &NamespacedName),

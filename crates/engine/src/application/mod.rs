@@ -32,6 +32,7 @@ use bellwether_api::{ApplicationStatus, ConditionStatus};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    condition_types::STALLED,
     dependency_graph::DependencyGraph,
     dialect::Dialect,
     effect::{Slot, Write},
@@ -385,7 +386,15 @@ impl Grouping for Applications {
             // The status of app.k8s.io has no state.
             let state = (app.dialect() == Dialect::Bellwether).then(|| readiness::state(app, cx.feeds));
             let dependencies = self.dependency_statuses(app);
-            let conditions: Vec<_> = view::conditions(app, cx.feeds, &dependencies)
+            let mut conditions = view::conditions(app, cx.feeds, &dependencies);
+            if let Some(app_k8s_io) = &app.app_k8s_io {
+                let (stalled, later) = app_k8s_io::stalled(app, app_k8s_io, cx.feeds, cx.now);
+                conditions.push((STALLED, stalled));
+                if let Some(later) = later {
+                    cx.queue.schedule(later, app.publication.timer());
+                }
+            }
+            let conditions: Vec<_> = conditions
                 .into_iter()
                 .map(|(type_, statement)| (type_, statement.map(|statement| statement.status)))
                 .collect();

@@ -13,7 +13,7 @@ use crate::{
     group_state,
     id::GroupKind,
     lazy_statement::LazyStatement,
-    publication::{ConditionSet, Recorded},
+    publication::{ConditionSet, Recorded, StateInStatus},
     reasons::application as reasons,
     stored_condition::{self, ConditionShape, MESSAGE_BUDGET, StoredCondition},
 };
@@ -29,7 +29,10 @@ use super::{
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[READY, SETTLED, INSTALLED, RESOLVED, HEALTH_CHECK_VALID, ADOPTED, DEPENDENCY_CYCLE],
-    recorded: &[Recorded::State(ready_message)],
+    recorded: &[Recorded::State(StateInStatus {
+        last_event: |status| status.last_event.clone(),
+        message: ready_message,
+    })],
     shape: ConditionShape::Generation,
     overwrite_hint: None,
 };

@@ -177,7 +177,7 @@ pub(super) fn sample(app: &ApplicationState, feeds: &Feeds) -> GroupSample {
 }
 
 /// As in `status.state`. `app.k8s.io` has its own rules for Ready, so its state follows them.
-fn state(app: &ApplicationState, feeds: &Feeds, ready: ConditionStatus) -> State {
+pub(super) fn state(app: &ApplicationState, feeds: &Feeds, ready: ConditionStatus) -> State {
     match (app.dialect(), ready) {
         (Dialect::AppK8sIo, ConditionStatus::True) => State::Ready,
         (Dialect::AppK8sIo, ConditionStatus::Unknown) => State::Unknown,

@@ -131,10 +131,11 @@ impl Engine {
         stats
     }
 
-    /// The groups that have been evaluated, at most `limit`, for metrics.
+    /// The groups that have been evaluated, at most `limit`, for metrics. Rollups first: they are few, and each
+    /// stands for much.
     pub fn group_samples(&self, limit: usize) -> GroupSamples {
         let mut samples = GroupSamples::new(limit);
-        for grouping in &self.groupings {
+        for grouping in self.groupings.iter().rev() {
             grouping.add_samples(&self.feeds, &mut samples);
         }
         samples

@@ -18,7 +18,7 @@ use crate::{
     id::GroupKind,
     members::MemberId,
     planted::Bug,
-    publication::{ConditionSet, Recorded},
+    publication::{ConditionSet, Recorded, StateInStatus},
     reasons::rollup as reasons,
     stored_condition::{self, ConditionShape, MESSAGE_BUDGET, StoredCondition},
 };
@@ -39,7 +39,13 @@ const MAX_COMPONENT_MESSAGE: usize = 1024;
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE, RESOLVED],
-    recorded: &[Recorded::State(deciding_message), Recorded::Condition(UPGRADEABLE, True)],
+    recorded: &[
+        Recorded::State(StateInStatus {
+            last_event: |status| status.last_event.clone(),
+            message: deciding_message,
+        }),
+        Recorded::Condition(UPGRADEABLE, None),
+    ],
     shape: ConditionShape::Generation,
     overwrite_hint: None,
 };

@@ -424,7 +424,7 @@ fn a_status_of_the_original_controller_is_kept_where_right() {
     assert_eq!(conditions[0]["lastTransitionTime"], turned);
     assert_ne!(conditions[0]["lastUpdateTime"], turned, "the message changed later");
     let transitions: Vec<_> = world.transitions.iter().map(|it| (it.object.to_string(), it.to)).collect();
-    assert_eq!(transitions, [("Application.app.k8s.io shop/web".to_owned(), "False")]);
+    assert_eq!(transitions, [("Application.app.k8s.io shop/web".to_owned(), "InProgress")]);
 }
 
 #[rstest]

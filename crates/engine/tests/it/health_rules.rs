@@ -57,6 +57,20 @@ fn a_rule_is_created_changed_and_deleted() {
     assert_eq!(listed_since(&world, before), ["Widget.acme.io"; 3]);
 }
 
+/// That a rule is valid from the start is no Event; that it is invalid is a Warning at once.
+#[test]
+fn only_an_invalid_rule_is_an_event_from_the_start() {
+    let created = "2026-11-14T10:00:00Z";
+    let mut world = World::with([rule("good", created, "metadata.name != ''", "Ready")]);
+    assert_eq!(world.transitions, []);
+    world.delete(RULE, "good");
+    world.put(rule("bad", created, "metadata.name !=", "Ready"));
+    world.put(rule("bad", created, "metadata.name != 'x'", "Ready"));
+    let transitions: Vec<_> =
+        world.transitions.iter().map(|it| (&*it.object.name.name, it.to, it.good)).collect();
+    assert_eq!(transitions, [("bad", "False", false), ("bad", "True", true)]);
+}
+
 /// The condition Valid has the position of the error, and its kind is Unknown.
 #[test]
 fn an_invalid_rule_reports_the_position() {
@@ -94,7 +108,7 @@ fn the_older_of_two_rules_takes_precedence() {
     assert_eq!(state(&world), State::Failed);
     let transitions: Vec<_> =
         world.transitions.iter().filter(|it| it.subject == "Valid").map(|it| it.good).collect();
-    assert_eq!(transitions, [true, false, true, true]);
+    assert_eq!(transitions, [false, true], "it was overridden, and is active again");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use bellwether_api::{ConditionStatus, State};
 use bellwether_engine::{
-    Cluster, ClusterEvent, Event, FeedEvent, GroupKind, GroupStatus, NamespacedName, ServedResource,
+    Cluster, ClusterEvent, Event, FeedEvent, GroupKind, GroupStatus, NamespacedName, OwnKind, ServedResource,
     StatusSummary, Unreadable,
 };
 use jiff::SignedDuration;
@@ -318,4 +318,15 @@ fn group_and_namespace_are_part_of_the_identity() {
         ),
         GroupStatus::NotFound
     );
+}
+
+/// Where not all groups can have series, Rollups have them: they are few, and each stands for much.
+#[test]
+fn rollups_are_sampled_first() {
+    let apps = ["a", "b", "c"].map(app_of_kinds);
+    let mut world = with_rollups(apps.into_iter().chain([rollup()]));
+    world.settle();
+    let samples = world.engine.group_samples(2);
+    let kinds: Vec<_> = samples.samples.iter().map(|sample| sample.group.kind).collect();
+    assert_eq!((kinds[0], kinds.len(), samples.without), (OwnKind::Rollup, 2, 2));
 }

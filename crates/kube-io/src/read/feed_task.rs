@@ -90,7 +90,10 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
                 Action::List { path, continue_token: rest } => self.list(path, rest).await,
                 Action::Watch { path, resource_version: since } => {
                     if let Some(ended) = self.watch(path, &since).await {
-                        self.connection.counters.errors.add(usize::from(ended.error.is_some()));
+                        if let Some(error) = &ended.error {
+                            let is_forbidden = matches!(error, ReadError::Forbidden { .. });
+                            self.connection.counters.failed(is_forbidden);
+                        }
                         self.reflector.ended(ended, now());
                     }
                 }
@@ -132,7 +135,11 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
         if page.is_ok() {
             self.liveness.responded(now);
         }
+        let is_forbidden = matches!(page, Err(ReadError::Forbidden { .. }));
         let received = self.reflector.page(page, now);
+        if received.failed {
+            connection.counters.failed(is_forbidden);
+        }
         self.count(received);
     }
 
@@ -239,7 +246,6 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
     }
 
     fn count(&self, received: Received) {
-        self.connection.counters.errors.add(usize::from(received.failed));
         self.connection.counters.decoded.add(received.decoded);
         self.connection.counters.malformed.add(received.malformed);
     }

@@ -27,8 +27,10 @@ pub struct ReaderCounters {
     pub decoded: Count,
     /// Malformed objects.
     pub malformed: Count,
-    /// Failed lists, watches and discoveries.
+    /// Failed lists, watches and discoveries, without those that are forbidden.
     pub errors: Count,
+    /// Lists and watches that are forbidden. A right may be withheld on purpose.
+    pub forbidden: Count,
     /// Discoveries started.
     pub discoveries: Count,
     feeds: Mutex<Vec<Weak<FeedLiveness>>>,
@@ -60,6 +62,12 @@ impl ReaderCounters {
         let watches = feeds.iter().filter_map(|liveness| liveness.upgrade()?.is_open());
         let all_open = watches.reduce(|one, other| one && other)?;
         Some(if all_open { ClusterEvent::Connected } else { ClusterEvent::Disconnected })
+    }
+
+    /// A list or watch failed.
+    pub(super) fn failed(&self, is_forbidden: bool) {
+        let count = if is_forbidden { &self.forbidden } else { &self.errors };
+        count.add(1);
     }
 
     pub(super) fn track(&self, liveness: Weak<FeedLiveness>) {

@@ -2,10 +2,10 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bellwether_engine::{Dialect, ObjectKey, Transition, Warning};
@@ -22,9 +22,12 @@ use tracing::{error, warn};
 
 use bellwether_wire::{ErrorClass, Verb};
 
-use super::call::{CallError, REQUEST_TIMEOUT, call};
+use super::{
+    call::{CallError, REQUEST_TIMEOUT, call},
+    event_limit::EventLimit,
+};
 
-/// At the first start, each Application has a transition.
+/// The groups of a whole cluster may change at the same moment.
 const QUEUE_SIZE: usize = 4096;
 
 /// Low, because writes of statuses are more important and share the API server.
@@ -67,9 +70,11 @@ impl From<Warning> for EventToRecord {
     }
 }
 
-/// Writes Events in the background, without retries. Events that cannot be written are counted and dropped.
+/// Writes Events in the background, without retries. Events that cannot be written, and those of an object that has
+/// too many, are counted and dropped.
 pub struct Recorder {
     queue: mpsc::Sender<(EventToRecord, Timestamp)>,
+    limit: Mutex<EventLimit>,
     dropped: Arc<AtomicU64>,
     task: JoinHandle<()>,
 }
@@ -81,7 +86,7 @@ impl Recorder {
         let (queue, receiver) = mpsc::channel(QUEUE_SIZE);
         let dropped = Arc::new(AtomicU64::new(0));
         let task = tokio::spawn(write_all(client, identity.to_owned(), receiver, dropped.clone()));
-        Self { queue, dropped, task }
+        Self { queue, limit: Mutex::default(), dropped, task }
     }
 
     /// Writes the queued Events; drops those that are not written within this time. Returns how many were
@@ -92,7 +97,7 @@ impl Recorder {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Queues an Event; drops it if the queue is full.
+    /// Queues an Event; drops it if the object has too many, or if the queue is full.
     pub fn record(&self, event: impl Into<EventToRecord>) {
         let event = event.into();
         if !event.object.cluster.is_hub() {
@@ -102,7 +107,9 @@ impl Recorder {
             );
             return;
         }
-        if self.queue.try_send((event, Timestamp::now())).is_err() {
+        let mut limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_allowed = limit.allows(&event.uid, Instant::now());
+        if !is_allowed || self.queue.try_send((event, Timestamp::now())).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

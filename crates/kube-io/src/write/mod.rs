@@ -8,6 +8,7 @@
 //! | [`olm`] | copies `Upgradeable` of a Rollup to OLM's OperatorCondition |
 
 pub mod call;
+mod event_limit;
 pub mod event_recorder;
 pub mod olm;
 pub mod perform;

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use bellwether_testkit::{Cluster, FaultProxy, Requests, app_k8s_io, eventually, rule};
 use serde_json::{Value, json};
 
-use super::{Controller, ControllerFixture, TIMEOUT, application, condition, config, text};
+use super::{Controller, ControllerFixture, TIMEOUT, application, condition, config, events, text};
 
 const WEB: &str = "applications.app.k8s.io/web";
 
@@ -117,8 +117,10 @@ async fn from_the_definition_to_the_end() -> Result<()> {
     let table = fixture.kubectl("get applications.app.k8s.io web --no-headers").await?;
     assert_eq!(table.split_whitespace().take(4).collect::<Vec<_>>(), ["web", "shop", "1.0", "3/3"]);
     fixture.kubectl(&format!("wait --for=condition=Ready {WEB} --timeout=5m")).await?;
-    let described = fixture.kubectl(&format!("describe {WEB}")).await?;
-    assert!(described.contains("Ready changed from False to True: all components ready"), "{described}");
+    // While the manifest was being applied, nothing was an Event; later, each change of the state is.
+    let events = events(&fixture.kubectl, "app.k8s.io/v1beta1/web").await?;
+    let of_apply = ["Normal InProgress 1 components not ready", "Normal Ready all components ready"];
+    assert!(events.iter().all(|event| of_apply.contains(&event.as_str())), "{events:#?}");
 
     fixture.apply(&web("  addOwnerRef: true")).await?;
     fixture.owners_are("configmap/settings", &["web"]).await?;

@@ -2,12 +2,15 @@
 //!
 //! Each test has a control plane of its own, where no other controller writes the conditions.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 use bellwether_testkit::{Cluster, Kubectl, eventually};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
-use super::{Controller, TIMEOUT, condition, example, text};
+use super::{Controller, TIMEOUT, condition, events, example, text};
 
 /// A cluster with the CRDs of the operators. The tests write the conditions in place of the operators.
 struct RollupFixture {
@@ -178,7 +181,12 @@ async fn a_life() -> Result<()> {
     let upgrading = times(&status);
     assert_eq!([&upgrading[0], &upgrading[2]], [&installed[0], &installed[2]]);
 
-    // The upgrade fails. Progressing=True of another component does not hide that.
+    // The upgrade fails. Progressing=True of another component does not hide that. In the first ten seconds of the
+    // Rollup, nothing would be an Event.
+    let created: Timestamp =
+        text(&fixture.get("rollup/umbrella").await?["metadata"]["creationTimestamp"]).parse()?;
+    let rest = (created + SignedDuration::from_secs(11)).duration_since(Timestamp::now());
+    sleep(Duration::try_from(rest).unwrap_or_default()).await;
     fixture.report_conditions(DISKS, ["True", "True", "False"], "UpgradeInProgress").await?;
     fixture.report_conditions(VIRT, ["False", "False", "True"], "UpgradeFailed").await?;
     let status = fixture.becomes(["False", "False", "True"]).await?;
@@ -218,8 +226,14 @@ async fn a_life() -> Result<()> {
         ["umbrella", "Healthy", "Ready", "True", "False", "False"]
     );
     let described = fixture.kubectl.ok(&["describe", "rollup", "umbrella"]).await?;
-    let events = described.split_once("Events:").map(|(_, events)| events.to_owned()).unwrap_or_default();
-    assert!(events.contains("Warning") && events.contains("UpgradeFailed"), "{events}");
+    let failure = "KubeVirt/kubevirt: UpgradeFailed it is";
+    assert!(described.contains(failure), "{described}");
+    // Those of cluster-scoped objects are in the namespace default.
+    let kubectl = Kubectl::new(fixture.cluster.admin())?.in_namespace("default");
+    let events = events(&kubectl, "bellwether.dev/v1alpha1/umbrella").await?;
+    let warnings: Vec<_> = events.iter().filter(|event| event.starts_with("Warning")).collect();
+    let expected = [format!("Warning Failed {failure}"), "Warning Missing CDI/cdi: not found".to_owned()];
+    assert_eq!(warnings, expected.iter().collect::<Vec<_>>(), "{events:#?}");
     // The controller updates this metric once a second.
     eventually(TIMEOUT, "it is counted as healthy", async || {
         Ok(controller.metric("bellwether_rollups{health=\"healthy\"}").await? == 1)

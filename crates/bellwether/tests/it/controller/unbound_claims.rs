@@ -17,6 +17,8 @@ spec:
   - {kind: PersistentVolumeClaim}
   - {group: apps, kind: Deployment}
   - {group: apps, kind: StatefulSet}
+  - {group: apps, kind: DaemonSet}
+  - {group: batch, kind: Job}
 ---
 apiVersion: apps/v1
 kind: StatefulSet
@@ -46,6 +48,27 @@ spec:
     spec:
       containers: [{name: server, image: 'shop/web:1', volumeMounts: [{name: uploads, mountPath: /uploads}]}]
       volumes: [{name: uploads, persistentVolumeClaim: {claimName: uploads}}]
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent, labels: {app: shop}}
+spec:
+  selector: {matchLabels: {run: agent}}
+  template:
+    metadata: {labels: {run: agent}}
+    spec:
+      containers: [{name: agent, image: 'shop/agent:1', volumeMounts: [{name: uploads, mountPath: /uploads}]}]
+      volumes: [{name: uploads, persistentVolumeClaim: {claimName: uploads}}]
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: import, labels: {app: shop}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: import, image: 'shop/import:1', volumeMounts: [{name: uploads, mountPath: /uploads}]}]
+      volumes: [{name: uploads, persistentVolumeClaim: {claimName: uploads}}]
 ";
 
 /// `Kind/name state reason`, and the reason of the cause.
@@ -68,13 +91,15 @@ async fn its_workloads_fail_until_a_volume_appears() -> Result<()> {
     let begin = Instant::now();
     fixture.apply(SHOP).await?;
     let failed = [
+        "DaemonSet/agent Failed Unschedulable Unschedulable",
         "Deployment/web Failed Unschedulable Unschedulable",
+        "Job/import Failed Unschedulable Unschedulable",
         "PersistentVolumeClaim/data-db-0 InProgress Pending",
         "PersistentVolumeClaim/uploads InProgress Pending",
         "StatefulSet/db Failed Unschedulable Unschedulable",
     ];
     let status = fixture.status("shop", "Unschedulable", |status| lines(status) == failed).await?;
-    recorded("Deployment, StatefulSet", "claim", "Failed", begin)?;
+    recorded("Deployment, StatefulSet, DaemonSet, Job", "claim", "Failed", begin)?;
     assert_eq!((text(&status["state"]), text(&status["reason"])), ("Failed".into(), "Unschedulable".into()));
     let objects = || status["objects"].as_array().into_iter().flatten();
     for object in objects() {
@@ -105,6 +130,6 @@ spec:
             .await?;
     }
     let status = fixture.status("shop", "Ready", |status| status["state"] == "Ready").await?;
-    assert_eq!(status["componentsReady"], "4/4", "{status:#}");
+    assert_eq!(status["componentsReady"], "6/6", "{status:#}");
     Ok(())
 }

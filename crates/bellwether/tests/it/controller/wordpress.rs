@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{ControllerFixture, condition, example, text, texts};
+use super::{ControllerFixture, condition, events, example, text, texts};
 
 /// The YAML documents of an example.
 fn parts(file: &str) -> Result<Vec<String>> {
@@ -122,9 +122,13 @@ async fn every_field() -> Result<()> {
     eventually(TIMEOUT, "an Event is recorded", async || {
         let described = fixture.kubectl("describe application wordpress").await?;
         let events = described.split_once("Events:").map(|(_, events)| events.to_owned()).unwrap_or_default();
-        Ok(events.contains("Warning") && events.contains("Missing"))
+        Ok(events.contains("StatefulSet/wordpress-webserver: not found"))
     })
-    .await
+    .await?;
+    let events = events(&fixture.kubectl, "bellwether.dev/v1alpha1/wordpress").await?;
+    assert_eq!(events.len(), 1, "{events:#?}");
+    assert!(events[0].starts_with("Warning Missing "), "{events:#?}");
+    Ok(())
 }
 
 /// Garbage Collection: deleting an Application deletes the objects that have the annotation, and no others.

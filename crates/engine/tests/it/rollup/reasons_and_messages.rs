@@ -205,6 +205,29 @@ fn transitions_are_announced() {
     assert_eq!(transitions, [("InProgress", true), ("Failed", false)]);
 }
 
+/// Each change of Upgradeable is an Event, a Normal one. The first status is not a change.
+#[test]
+fn changes_of_upgradeable_are_announced() {
+    let report = |upgradeable: &str| {
+        let mut reported = conditions(HEALTHY);
+        reported.push(condition("Upgradeable", upgradeable, "Said", "so it is", 4));
+        virt("a", &reported)
+    };
+    let mut umbrella = rollup(&json!([virt_named("a")]), &json!({"upgradeable": true}));
+    umbrella["metadata"]["creationTimestamp"] = "2026-11-14T10:00:00Z".into();
+    let mut world = world([umbrella]);
+    assert_ne!(world.condition("Rollup.bellwether.dev", "umbrella", "Upgradeable"), "");
+    world.put(report("False"));
+    world.put(report("True"));
+    assert_eq!(world.transitions, [], "its components are being applied");
+    world.pass(SignedDuration::from_secs(20));
+    for status in ["False", "True"] {
+        world.put(report(status));
+    }
+    let transitions: Vec<_> = world.transitions.iter().map(|it| (it.subject, it.to, it.good)).collect();
+    assert_eq!(transitions, [("Upgradeable", "False", true), ("Upgradeable", "True", true)]);
+}
+
 /// A terminating component is Progressing.
 #[test]
 fn a_terminating_component() {

@@ -53,6 +53,12 @@ async fn a_403_on_one_kind_does_not_affect_another() -> Result<()> {
     cluster.grant(&user, Some(&fixture.namespace), rules).await?;
     fixture.watch("secrets", "", "Secret");
     fixture.expect_events(&["secrets: served as v1/secrets", "secrets: forbidden: secrets"]).await?;
+    let counters = fixture.reader.counters();
+    assert_eq!(
+        (counters.forbidden.get() > 0, counters.errors.get()),
+        (true, 0),
+        "a missing right is not an error"
+    );
     fixture.watch_maps(&[]).await?;
     fixture.create("a").await?;
     fixture.expect_object("a", "old").await?;

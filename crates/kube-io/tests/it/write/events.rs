@@ -140,7 +140,7 @@ async fn an_event_in_a_terminating_namespace_is_not_missed() -> Result<()> {
     Ok(())
 }
 
-/// As at the first start, when every Application gets its first status.
+/// As when all Applications of a cluster change at the same moment.
 #[tokio::test]
 async fn many_transitions_at_once_are_all_written() -> Result<()> {
     let fixture = WriterFixture::new("events-many").await?;
@@ -149,7 +149,7 @@ async fn many_transitions_at_once_are_all_written() -> Result<()> {
         recorder.record(transition(
             "Application",
             NamespacedName::new(&fixture.namespace, &format!("web-{number}")),
-            "u".into(),
+            format!("u-{number}").into(),
         ));
     }
     let events: Api<Event> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
@@ -161,16 +161,36 @@ async fn many_transitions_at_once_are_all_written() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_flapping_object_has_few_events() -> Result<()> {
+    let fixture = WriterFixture::new("events-flapping").await?;
+    let recorder = Recorder::start(fixture.client.clone(), "pod-1");
+    let event = |name: &str| {
+        transition("Application", NamespacedName::new(&fixture.namespace, name), name.to_owned().into())
+    };
+    for _ in 0..40 {
+        recorder.record(event("flapping"));
+    }
+    recorder.record(event("quiet"));
+    let events: Api<Event> = Api::namespaced(fixture.client.clone(), &fixture.namespace);
+    assert_eq!(recorder.finish(SOON).await, 15);
+    let written = events.list(&ListParams::default()).await?;
+    let names: Vec<_> = written.items.into_iter().filter_map(|event| event.regarding?.name).collect();
+    let of = |name: &str| names.iter().filter(|it| *it == name).count();
+    assert_eq!((of("flapping"), of("quiet")), (25, 1));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_full_queue_drops_events() -> Result<()> {
     let fixture = WriterFixture::new("events-flood").await?;
     let proxy = FaultProxy::before(fixture.cluster).await?;
     let recorder = Recorder::start(fixture.cluster.admin().via(proxy.address()).client().await?, "pod-1");
     let held = proxy.inject(Requests::of(Verb::Create, "events.events.k8s.io"), Fault::HoldResponse);
-    for _ in 0..10_000 {
+    for number in 0..10_000 {
         recorder.record(transition(
             "Application",
             NamespacedName::new(&fixture.namespace, "web"),
-            "u".into(),
+            format!("u-{number}").into(),
         ));
     }
     assert!((5000..10_000).contains(&recorder.dropped()), "{}", recorder.dropped());
