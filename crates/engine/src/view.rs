@@ -17,6 +17,8 @@ pub struct Group {
     pub name: NamespacedName,
     /// The worst state among the members that keep the group from being ready.
     pub state: State,
+    /// It has a `deletionTimestamp`. An Application is also Terminating while a member is.
+    pub deleting: bool,
     /// `None` if unknown.
     pub since: Option<Timestamp>,
     /// The most important first: Ready of an Application, Available of a Rollup.
