@@ -117,7 +117,7 @@ async fn control(command: &Controller) -> Result<()> {
     let recorder = Recorder::start(connection.client.clone(), &identity);
     let engine = if command.watch_namespace.is_some() { Engine::of_one_namespace() } else { Engine::new() };
     let engine = if command.without_health_rules { engine.without_health_rules() } else { engine };
-    let engine = engine.with_failed_after(command.look_below.then_some(command.failed_after));
+    let engine = engine.with_failed_after(command.below.failed_after());
     let engine =
         if command.app_k8s_io { engine.with_kind(OwnKind::Application(Dialect::AppK8sIo)) } else { engine };
     let mut controller_loop =

@@ -3,11 +3,11 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::{Context as _, Result};
-use bellwether_engine::{Condition, Group, GroupKind, Member, NamespacedName};
+use bellwether_engine::{Condition, Group, GroupKind, Member, NamespacedName, kinds_below};
 use bellwether_health::{Context, Evidence, Rule, RuleText, Source, Verdict, rules};
 use bellwether_input::InputError;
 use bellwether_inspect::{
-    observe::{GroupQuery, Observation, is_group},
+    observe::{GroupQuery, Notes, Observation, is_group},
     owner_tree::reason_and_message,
 };
 use bellwether_model::{State, Value};
@@ -87,7 +87,7 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         Ok(chosen) => chosen,
         Err(outcome) => return Ok(outcome),
     };
-    let (location, now) = (location.location(), now.unwrap_or_else(Timestamp::now));
+    let (location, now) = (location.location_with(&command.below), now.unwrap_or_else(Timestamp::now));
     let read = || {
         let observation =
             Observation::read_own_kinds(&location, now, &[GroupKind::bellwether("HealthRule")])?;
@@ -106,8 +106,12 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
             let (kind, name) = observation.object_named(word)?;
             let row = observation.with(&kind, &name, &|object| assessor.assess(object))?;
             let mut row = row.with_context(|| observation.not_found(&kind, &name))?;
-            if let Some(member) = member_of(&groups, &kind, &name) {
-                count_as(&mut row, member, |kind, name| observation.evidence(kind, name));
+            if is_counted {
+                let applications = applications.as_ref().map(|it| (&*groups, &it.notes));
+                let unreadable = count(&mut row, (&kind, &name), applications, &observation)?;
+                let is_new = |note: &String| !notes.contains(note);
+                let unreadable: Vec<_> = unreadable.into_iter().filter(is_new).collect();
+                notes.extend(unreadable);
             }
             if is_group(&kind) && is_counted {
                 let evaluated = Observation::open(&location, now, GroupQuery::One(word))?;
@@ -132,6 +136,32 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
     outcome.errors.extend(problems);
     outcome.notes.extend(notes);
     Ok(outcome)
+}
+
+/// Replaces the verdict on an object alone by the one with which it counts as a member, whether it belongs to
+/// an Application or not. Returns a note for each kind below it that the user may not list.
+fn count(
+    row: &mut Row,
+    (kind, name): (&GroupKind, &NamespacedName),
+    applications: Option<(&[Group], &Notes)>,
+    observation: &Observation,
+) -> Result<Vec<String>> {
+    let below = kinds_below(kind);
+    let found = applications.and_then(|(groups, notes)| Some((member_of(groups, kind, name)?, notes)));
+    let (alone, member, notes);
+    match found {
+        Some(of_application) => (member, notes) = of_application,
+        None if below.is_empty() => return Ok(Vec::new()),
+        None => {
+            alone = observation.alone(kind, name)?;
+            let (Some(of_alone), notes_of_alone) = &alone else { return Ok(Vec::new()) };
+            (member, notes) = (of_alone, notes_of_alone);
+        }
+    }
+    count_as(row, member, |kind, name| observation.evidence(kind, name));
+    let is_ready = row.assessment.state() == Some(State::Ready);
+    let unreadable = notes.of_below(is_ready).filter(|(kind, _)| below.contains(&(&kind.group, &kind.kind)));
+    Ok(unreadable.map(|(_, note)| note.clone()).collect())
 }
 
 /// The object as a member of an Application.
@@ -180,7 +210,8 @@ fn replace_stored(row: &mut Row, group: Option<&Group>) -> Option<String> {
     };
     let verdict = group.verdict(&stored)?;
     if (verdict.state, &verdict.message) == (stored.state, &stored.message) {
-        row.assessment = Assessment::Native(Verdict { since: verdict.since, ..stored });
+        row.assessment =
+            Assessment::Native(Verdict { since: verdict.since, reason: verdict.reason, ..stored });
         return None;
     }
     row.assessment = Assessment::Native(verdict);

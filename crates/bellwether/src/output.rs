@@ -45,7 +45,7 @@ pub(crate) fn finish(outcome: Result<Outcome>) -> ExitCode {
     });
     match printed {
         Ok(outcome) => {
-            outcome.notes.iter().for_each(|note| print_to_stderr("note", note));
+            outcome.notes.iter().for_each(|sentence| note(sentence));
             outcome.errors.iter().for_each(|error| print_to_stderr("error", error));
             print_next(&outcome.next);
             ExitCode::from(outcome.code)
@@ -65,6 +65,11 @@ pub(crate) fn print(text: &str) -> Result<()> {
         ErrorKind::BrokenPipe => Ok(()),
         _ => Err(anyhow::Error::from(error).context("cannot write to stdout")),
     })
+}
+
+/// The same, for notes.
+pub(crate) fn note(sentence: &str) {
+    print_to_stderr("note", sentence);
 }
 
 fn print_to_stderr(label: &str, sentence: &str) {

@@ -16,7 +16,7 @@ use crate::{
 
 pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {
     let read = || {
-        let (location, now) = (command.input.location(), command.input.now());
+        let (location, now) = (command.input.location_with(&command.below), command.input.now());
         let observation = Observation::open(&location, now, GroupQuery::One(&command.name))?;
         let group = observation.group(&command.name)?;
         let all = command.all || !matches!(command.output, GroupFormat::Table);

@@ -39,7 +39,7 @@ fn exit_code(outcome: WaitOutcome) -> u8 {
 }
 
 fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
-    let (location, now) = (command.input.location(), command.input.now());
+    let (location, now) = (command.input.location_with(&command.below), command.input.now());
     let observation = Observation::open(&location, now, GroupQuery::One(&command.name))?;
     let group = observation.group(&command.name)?;
     let mut state = WaitState::new(&group, command.options())?;
@@ -72,8 +72,11 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
         _ => String::new(),
     };
     let _ = writeln!(text, "{}", printable(&end.text));
+    let is_ready = outcome == WaitOutcome::Reached;
+    let below: Vec<_> = observation.notes.of_below(is_ready).map(|(_, note)| note.clone()).collect();
     let Notes { problems, mut notes, forbidden, .. } = observation.notes;
     notes.extend(forbidden);
+    notes.extend(below);
     Ok(Outcome { text, errors: problems, notes, code: exit_code(outcome), ..Outcome::default() })
 }
 

@@ -32,7 +32,7 @@ const TEMPLATE_GENERATION: &str = "pod-template-generation";
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 /// The kinds to follow below members of a kind.
-pub(crate) fn kinds_below(kind: &GroupKind) -> &'static [(&'static str, &'static str)] {
+pub fn kinds_below(kind: &GroupKind) -> &'static [(&'static str, &'static str)] {
     match (&*kind.group, &*kind.kind) {
         ("apps", "Deployment") => &[("apps", "ReplicaSet"), ("", "Pod")],
         ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet")
@@ -41,14 +41,6 @@ pub(crate) fn kinds_below(kind: &GroupKind) -> &'static [(&'static str, &'static
         ("", "Service") => &[("discovery.k8s.io", "EndpointSlice")],
         _ => &[],
     }
-}
-
-/// Whether objects of the kind are below members: they change how a member counts, and need not be readable.
-pub fn is_below(kind: &GroupKind) -> bool {
-    matches!(
-        (&*kind.group, &*kind.kind),
-        ("", "Pod") | ("apps", "ReplicaSet") | ("discovery.k8s.io", "EndpointSlice")
-    )
 }
 
 /// Whether objects of the kind run Pods for as long as they are not scaled to zero.

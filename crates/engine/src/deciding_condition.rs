@@ -100,6 +100,7 @@ mod tests {
             kind: GroupKind::bellwether(kind),
             name: NamespacedName::new("", "a"),
             state: State::Unknown,
+            deleting: false,
             since: None,
             conditions: conditions.iter().map(condition).collect(),
             counts: ObjectCounts::default(),

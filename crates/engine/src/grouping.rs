@@ -130,6 +130,12 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether its groups can have members of the kind of a feed, or need it in another way. What is only below
+    /// members is not needed.
+    fn needs(&self, _feed: FeedId) -> bool {
+        false
+    }
+
     /// How its groups relate to an object.
     fn relations(&self, _kind: &GroupKind, _name: &NamespacedName, _facts: &Facts) -> Vec<GroupRelation> {
         Vec::new()

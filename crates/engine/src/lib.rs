@@ -68,7 +68,7 @@ mod view;
 
 pub use app_k8s_io::AppK8sIoSpec;
 pub use application::{FAILED_AFTER, HEALTH_CHECK_LABEL};
-pub use below::is_below;
+pub use below::kinds_below;
 pub use clock::Now;
 pub use cluster_source::{ClusterSource, ClusterSources, NoSource};
 pub use clusters::ClusterStatus;

@@ -17,6 +17,8 @@ pub struct Group {
     pub name: NamespacedName,
     /// The worst state among the members that keep the group from being ready.
     pub state: State,
+    /// It has a `deletionTimestamp`. An Application is also Terminating while a member is.
+    pub deleting: bool,
     /// `None` if unknown.
     pub since: Option<Timestamp>,
     /// The most important first: Ready of an Application, Available of a Rollup.
@@ -197,11 +199,17 @@ impl Group {
 
     /// The verdict of the group's own object by this evaluation, not by its stored status.
     pub fn verdict(&self, stored: &Verdict) -> Option<Verdict> {
-        // A HealthRule for groups comes before their evaluation, and deletion before all rules.
-        if stored.rule.source == Source::User || stored.state == State::Terminating {
+        // A HealthRule for groups comes before their evaluation.
+        if stored.rule.source == Source::User {
             return Some(stored.clone());
         }
         let statement = self.deciding_condition()?;
+        // Deletion comes before all rules. Only the object has its time.
+        if stored.state == State::Terminating {
+            let is_rollup = self.is_rollup();
+            let reason = if is_rollup { stored.reason.clone() } else { statement.reason.to_string().into() };
+            return Some(Verdict { reason, ..stored.clone() });
+        }
         Some(Verdict {
             state: self.state,
             progress: self.progress.unwrap_or_default(),

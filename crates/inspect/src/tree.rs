@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use bellwether_engine::{Group, GroupKind, MemberKey, StandsFor, ready};
+use bellwether_health::reasons::SCALED_TO_ZERO;
 use bellwether_model::State;
 use bellwether_terminal::{Screen, columns, cut, cut_middle, how_long, printable, sign, style};
 use jiff::Timestamp;
@@ -163,11 +164,14 @@ impl Drawing<'_> {
     fn branches(&self, lines: &mut Vec<Line>, nodes: &[Node], lead: &str, namespace: &str) {
         let is_shown = |node: &&Node| self.all || is_bad(node.state);
         let (shown, hidden): (Vec<_>, Vec<_>) = nodes.iter().partition(is_shown);
+        let (scaled_down, hidden): (Vec<_>, Vec<_>) = hidden.into_iter().partition(|node| is_old(node));
+        let is_all_shown = hidden.is_empty() && scaled_down.is_empty();
         for (index, node) in shown.iter().enumerate() {
-            let is_last = index + 1 == shown.len() && hidden.is_empty();
+            let is_last = index + 1 == shown.len() && is_all_shown;
             let (branch, below) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
             let kind = if self.wide { node.kind.to_string() } else { self.names.kind(&node.kind) };
-            let why = if node.state == State::Ready { "".into() } else { node.why() };
+            let is_explained = node.state != State::Ready || node.reason == SCALED_TO_ZERO;
+            let why = if is_explained { node.why() } else { "".into() };
             lines.push(Line {
                 lead: format!("{lead}{branch}"),
                 kind: printable(&kind).into_owned(),
@@ -183,18 +187,32 @@ impl Drawing<'_> {
                 lines.push(Line::remark(&format!("{lead}{below}"), remark));
             }
         }
-        if !hidden.is_empty() {
+        if !is_all_shown {
             let noun = if shown.is_empty() { "" } else { "more" };
             let states = counts(hidden.iter().map(|node| node.state), |_| noun);
+            let old = match scaled_down.len() {
+                0 => String::new(),
+                1 => "1 ReplicaSet scaled to 0".to_owned(),
+                count => format!("{count} ReplicaSets scaled to 0"),
+            };
+            let comma = if states.is_empty() || old.is_empty() { "" } else { ", " };
             // Once for the members, and where nothing else is shown.
-            let hint = match (shown.is_empty() || lead.is_empty(), hidden.len()) {
+            let hint = match (shown.is_empty() || lead.is_empty(), hidden.len() + scaled_down.len()) {
                 (false, _) => "",
                 (true, 1) => " (use --all to list it)",
                 (true, _) => " (use --all to list them)",
             };
-            lines.push(Line::remark(lead, format!("{states}{hint}")));
+            lines.push(Line::remark(lead, format!("{states}{comma}{old}{hint}")));
         }
     }
+}
+
+/// A ReplicaSet of an old revision, as Deployments keep them for a rollback.
+fn is_old(node: &Node) -> bool {
+    (&*node.kind.group, &*node.kind.kind) == ("apps", "ReplicaSet")
+        && node.member.is_none()
+        && node.state == State::Ready
+        && node.reason == SCALED_TO_ZERO
 }
 
 /// The objects as arguments of kubectl, with `-n` where the namespace is not that of the group.

@@ -84,7 +84,7 @@ impl WaitState {
         silent_since: Option<Timestamp>,
     ) -> Option<WaitEnd> {
         let Ok(group) = group else { return Some(self.end(WaitOutcome::CannotTell, "unknown: deleted")) };
-        if group.state == State::Terminating {
+        if group.deleting {
             return Some(self.end(WaitOutcome::CannotTell, "unknown: being deleted"));
         }
         // The last known state may be stale.
@@ -371,6 +371,7 @@ mod tests {
             kind: GroupKind::bellwether("Application"),
             name: NamespacedName::new("shop", "many"),
             state: State::InProgress,
+            deleting: false,
             since: None,
             conditions: Vec::new(),
             counts: ObjectCounts { total: 4, ready: 1, ..ObjectCounts::default() },

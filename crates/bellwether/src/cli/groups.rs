@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use bellwether_inspect::{observe::Location, wait};
+use bellwether_engine::FAILED_AFTER;
+use bellwether_inspect::{
+    observe::{Location, Place},
+    wait,
+};
 use bellwether_kube_io::client::ClientOptions;
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::{SignedDuration, Timestamp};
@@ -36,12 +40,52 @@ pub struct LocationArgs {
 impl LocationArgs {
     pub(crate) fn location(&self) -> Location {
         let Self { kubeconfig, context, namespace, from, without_health_rules } = self.clone();
-        if from.is_empty() {
+        let place = if from.is_empty() {
             let login = ClientOptions { kubeconfig, context };
-            Location::Cluster { login, namespace, without_health_rules }
+            Place::Cluster { login, namespace, without_health_rules }
         } else {
-            Location::Files { paths: from, namespace }
-        }
+            Place::Files { paths: from, namespace }
+        };
+        Location { place, failed_after: Some(FAILED_AFTER) }
+    }
+
+    pub(crate) fn location_with(&self, below: &BelowArgs) -> Location {
+        Location { failed_after: below.failed_after(), ..self.location() }
+    }
+}
+
+/// What counts below members. The controller and the commands take the same flags, to give the same answers.
+#[derive(Clone, Debug, Args)]
+pub struct BelowArgs {
+    /// Read the Pods of workloads and the endpoints of Services, to report failures that the members do not
+    #[arg(
+        long,
+        value_name = "true|false",
+        default_value_t = true,
+        num_args = 0..=1,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set,
+        env = "BELLWETHER_LOOK_BELOW",
+        hide_env = true
+    )]
+    pub look_below: bool,
+
+    /// How long a Pod must have failed until its workload is Failed
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "60s",
+        value_parser = duration,
+        env = "BELLWETHER_FAILED_AFTER",
+        hide_env = true
+    )]
+    pub failed_after: SignedDuration,
+}
+
+impl BelowArgs {
+    /// None: nothing below members is read.
+    pub(crate) fn failed_after(&self) -> Option<SignedDuration> {
+        self.look_below.then_some(self.failed_after)
     }
 }
 
@@ -59,6 +103,10 @@ pub struct InputArgs {
 impl InputArgs {
     pub(crate) fn location(&self) -> Location {
         self.location.location()
+    }
+
+    pub(crate) fn location_with(&self, below: &BelowArgs) -> Location {
+        self.location.location_with(below)
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -114,6 +162,9 @@ pub struct Status {
 
     #[command(flatten)]
     pub input: InputArgs,
+
+    #[command(flatten)]
+    pub below: BelowArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -157,6 +208,9 @@ pub struct Tree {
 
     #[command(flatten)]
     pub input: InputArgs,
+
+    #[command(flatten)]
+    pub below: BelowArgs,
 }
 
 pub(super) const WAIT_HELP: &str = "Examples:
@@ -195,6 +249,9 @@ pub struct Wait {
 
     #[command(flatten)]
     pub input: InputArgs,
+
+    #[command(flatten)]
+    pub below: BelowArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,7 +3,9 @@
 mod groups;
 mod rollups;
 
-pub use groups::{Adopt, Demo, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait, Whose};
+pub use groups::{
+    Adopt, BelowArgs, Demo, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait, Whose,
+};
 pub use rollups::Rollups;
 
 use std::{
@@ -15,7 +17,7 @@ use bellwether_health::{Context, user::UserRules};
 use bellwether_inspect::shell::program;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 /// Show one status for many Kubernetes objects.
 ///
@@ -152,7 +154,6 @@ Every flag can also be set as an environment variable, e.g. BELLWETHER_WATCH_NAM
 Ends on SIGINT and SIGTERM.";
 
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub struct Controller {
     /// Path to the kubeconfig file; defaults to the service account in a Pod, else as kubectl
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, env = "BELLWETHER_KUBECONFIG", hide_env = true)]
@@ -229,29 +230,8 @@ pub struct Controller {
     )]
     pub without_health_rules: bool,
 
-    /// Read the Pods of workloads and the endpoints of Services, to report failures that the members do not
-    #[arg(
-        long,
-        value_name = "true|false",
-        default_value_t = true,
-        num_args = 0..=1,
-        default_missing_value = "true",
-        action = clap::ArgAction::Set,
-        env = "BELLWETHER_LOOK_BELOW",
-        hide_env = true
-    )]
-    pub look_below: bool,
-
-    /// How long a Pod must have failed until its workload is Failed
-    #[arg(
-        long,
-        value_name = "DURATION",
-        default_value = "60s",
-        value_parser = groups::duration,
-        env = "BELLWETHER_FAILED_AFTER",
-        hide_env = true
-    )]
-    pub failed_after: SignedDuration,
+    #[command(flatten)]
+    pub below: BelowArgs,
 
     /// The reports about Rollups.
     #[command(flatten)]
@@ -399,6 +379,9 @@ pub struct Explain {
 
     #[command(flatten)]
     pub location: LocationArgs,
+
+    #[command(flatten)]
+    pub below: BelowArgs,
 
     /// The output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = ExplainFormat::Text)]

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use bellwether_engine::{ClusterSources, Driver, Effect, Engine, Event, Group, GroupKind, Now, Outcome};
 use bellwether_inspect::{
     observe::ListedObject,
-    owner_tree::{Node, kinds_below, tree},
+    owner_tree::{Node, owned_kinds, tree},
 };
 use bellwether_memory_cluster::merge;
 use bellwether_model::State;
@@ -165,7 +165,7 @@ impl Cluster {
 
     /// The members of a group with the objects that they own. Without `all`, Ready members have no children.
     pub(super) fn tree(&self, group: &Group, all: bool) -> Vec<Node> {
-        let below = kinds_below(group.members.iter().filter(|member| all || member.state != State::Ready));
+        let below = owned_kinds(group.members.iter().filter(|member| all || member.state != State::Ready));
         let mut listed = Vec::new();
         for kind in below {
             let objects = self.store.observed(&kind, &self.driver.lens(&kind));

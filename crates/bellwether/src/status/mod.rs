@@ -21,7 +21,7 @@ pub(crate) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
     if command.watch {
         return watch::run(command, screen);
     }
-    let (location, now) = (command.input.location(), command.input.now());
+    let (location, now) = (command.input.location_with(&command.below), command.input.now());
     let observation = match Observation::open(&location, now, query(command)) {
         Ok(observation) => observation,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
@@ -56,7 +56,7 @@ fn list(command: &Status, observation: Observation, screen: Screen) -> Result<Ou
                 wide,
                 all: wide || command.all,
                 now: observation.now,
-                flags: command.input.location().flags(),
+                flags: command.input.location_with(&command.below).flags(),
                 type_: command.type_.as_deref(),
                 place: &observation.whereabouts(),
             }
@@ -89,7 +89,7 @@ fn one(command: &Status, name: &str, mut observation: Observation, screen: Scree
                 all: wide || command.all,
                 wide,
                 now: observation.now,
-                flags: command.input.location().flags(),
+                flags: command.input.location_with(&command.below).flags(),
                 forbidden: &forbidden,
             };
             let evidence = |node: &Node| match &node.rule {
@@ -111,10 +111,11 @@ fn has_type(group: &Group, type_: Option<&str>) -> bool {
 
 /// The exit code is 0 only if there are groups, all are Ready, and all could be read.
 pub(crate) fn with_notes(text: String, notes: Notes, groups: &[Group]) -> Outcome {
-    let Notes { problems, mut notes, forbidden, below, .. } = notes;
-    notes.extend(forbidden);
     let is_bad = groups.is_empty() || groups.iter().any(|group| group.state != State::Ready);
-    notes.extend(below.into_iter().filter(|_| is_bad));
+    let below: Vec<_> = notes.of_below(!is_bad).map(|(_, note)| note.clone()).collect();
+    let Notes { problems, mut notes, forbidden, .. } = notes;
+    notes.extend(forbidden);
+    notes.extend(below);
     let code = if problems.is_empty() { u8::from(is_bad) } else { BAD_INPUT };
     Outcome { text, errors: problems, notes, code, ..Outcome::default() }
 }

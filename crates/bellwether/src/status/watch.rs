@@ -6,7 +6,7 @@ use anyhow::Result;
 use bellwether_engine::{Group, GroupKind, NamespacedName};
 use bellwether_inspect::{
     observe::{EvaluationScope, Flags, LiveObservation, Notes, Observation, ObservedCluster},
-    owner_tree::{kinds_below, tree},
+    owner_tree::{owned_kinds, tree},
     status::{List, SingleGroup, StatusLog, heading},
 };
 use bellwether_model::State;
@@ -25,7 +25,7 @@ pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
         return Ok(Outcome::bad_input("--watch requires -o table or -o wide".to_owned()));
     }
     // Read once as without --watch, so that errors are reported before the screen is cleared.
-    let location = command.input.location();
+    let location = command.input.location_with(&command.below);
     let opened = Observation::open(&location, command.input.now(), query(command)).and_then(|observation| {
         let one = command.name.as_ref().map(|name| observation.group(name)).transpose()?;
         let scopes =
@@ -68,6 +68,11 @@ impl StatusWatch<'_> {
         let is_terminal = stdout().is_terminal();
         let mut canvas = Canvas::default();
         let mut log = StatusLog::default();
+        if !is_terminal {
+            let Notes { notes, forbidden, .. } = self.notes;
+            let below = self.notes.of_below(false).map(|(_, note)| note);
+            notes.iter().chain(forbidden).chain(below).for_each(|note| output::note(note));
+        }
         loop {
             tokio::select! {
                 () = stop.asked() => return Ok(Outcome::default()),
@@ -100,11 +105,13 @@ impl StatusWatch<'_> {
         let all = wide || self.command.all;
         let flags = self.flags.clone();
         let mut notes = self.notes.notes.clone();
+        let is_ready = groups.iter().all(|group| group.state == State::Ready);
+        notes.extend(self.notes.of_below(is_ready).map(|(_, note)| note.clone()));
         let mut text = match (&self.one, groups.first()) {
             (Some((kind, name)), None) => format!("{}: deleted\n", printable(&heading(kind, name))),
             (Some(_), Some(group)) => {
                 let not_ready = group.members.iter().filter(|member| member.state != State::Ready);
-                live.also_watch(kinds_below(not_ready));
+                live.also_watch(owned_kinds(not_ready));
                 let tree = tree(group, &live.listed());
                 let forbidden = &self.notes.forbidden;
                 // Without fields: each refresh would have to get the objects.
@@ -113,8 +120,6 @@ impl StatusWatch<'_> {
             }
             (None, _) => {
                 notes.extend(self.notes.forbidden.iter().cloned());
-                let is_bad = groups.iter().any(|group| group.state != State::Ready);
-                notes.extend(self.notes.below.iter().filter(|_| is_bad).cloned());
                 let type_ = self.command.type_.as_deref();
                 List { groups, wide, all, now, flags, type_, place: &self.place }.print(screen)
             }

@@ -1,6 +1,7 @@
 //! `status`, `tree`, `wait`, `whose` and `explain` for Applications from files. Rollups and live clusters are
 //! in `groups/`.
 
+mod below;
 mod duplicates_and_cycles;
 mod files;
 mod live_cluster;
@@ -287,6 +288,20 @@ fn wait_ends_if_the_group_is_being_deleted() {
     let expected = "Application shop/outer: unknown: being deleted\n";
     assert_eq!((waited.stdout.as_str(), waited.code), (expected, Some(3)));
     assert!(on(&deleting, &["status"]).stdout.contains("being deleted"));
+}
+
+/// A member that is being deleted may come back, as in a rollout.
+#[test]
+fn wait_goes_on_while_a_member_is_being_deleted() {
+    let deleting = NESTED.replace(
+        "name: web, namespace: shop,",
+        "name: web, namespace: shop, deletionTimestamp: '2026-11-14T11:59:00Z',",
+    );
+    let waited = on(&deleting, &["wait", "inner"]);
+    assert!(waited.stdout.starts_with("Application shop/inner: not ready: Deployment/web: "), "{waited}");
+    assert_eq!(waited.code, Some(2), "{waited}");
+    let listed = on(&deleting, &["status", "inner"]);
+    assert!(listed.stdout.contains("  1  Deployment/web  ↓ Terminating"), "{listed}");
 }
 
 /// The invalid document may be a member that is not ready.

@@ -464,6 +464,10 @@ impl Grouping for Applications {
         self.status_summary(group, feeds)
     }
 
+    fn needs(&self, feed: FeedId) -> bool {
+        self.apps.uses(feed)
+    }
+
     fn relations(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<GroupRelation> {
         self.all_relations(kind, name, facts)
     }

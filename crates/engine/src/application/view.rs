@@ -79,6 +79,7 @@ impl Applications {
             name: app.name.clone(),
             since: since(app, state, ready),
             state,
+            deleting: app.deleting,
             conditions: conditions.into_iter().map(condition).collect(),
             counts: counts(app),
             progress: group_state::progress(app.members.progress(), state),

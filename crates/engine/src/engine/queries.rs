@@ -103,6 +103,13 @@ impl Engine {
         feed.listed.then_some(Ok(objects))
     }
 
+    /// Whether a kind is read only for what it says about members above its objects. Such a kind need not be
+    /// readable.
+    pub fn is_only_below(&self, kind: &GroupKind) -> bool {
+        let feed = self.feeds.of_kind(&Cluster::hub(), kind);
+        feed.is_some_and(|(feed, _)| !self.groupings.iter().any(|grouping| grouping.needs(feed)))
+    }
+
     /// The lens for a kind, with the active HealthRules.
     pub fn lens(&self, kind: &GroupKind) -> Lens {
         Lens::new(kind, self.feeds.rules().clone())

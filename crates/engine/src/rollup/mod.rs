@@ -241,6 +241,10 @@ impl Grouping for Rollups {
         self.status_summary(group, feeds, now)
     }
 
+    fn needs(&self, feed: FeedId) -> bool {
+        self.all.uses(feed)
+    }
+
     fn relations(&self, kind: &GroupKind, name: &NamespacedName, facts: &Facts) -> Vec<GroupRelation> {
         self.all_claims(kind, name, facts)
     }

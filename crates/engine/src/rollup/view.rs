@@ -128,6 +128,7 @@ pub(super) fn view(rollup: &RollupState, feeds: &Feeds, now: Timestamp) -> Group
         kind: GroupKind::bellwether("Rollup"),
         name: rollup.name.clone(),
         state,
+        deleting: rollup.deleting,
         since: since(rollup, state, triple),
         conditions: statements(rollup, &evaluation, feeds).into_iter().map(condition).collect(),
         counts: rollup.members.counts(),

@@ -12,10 +12,12 @@ use std::{
 };
 
 use bellwether_engine::{
-    ClusterSource, ClusterSources, Dialect, Effect, Engine, Event, FeedEvent, FeedId, Group, GroupKind,
-    GroupRef, Lens, NamespacedName, OwnKind, ServedResource, Unreadable,
+    ClusterSource, ClusterSources, Dialect, Effect, Engine, Event, FAILED_AFTER, FeedEvent, FeedId, Group,
+    GroupKind, GroupRef, Lens, NamespacedName, OwnKind, ServedResource, Unreadable,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+
+use super::location::Location;
 
 #[derive(Clone, Debug)]
 pub struct EvaluationScope {
@@ -27,11 +29,19 @@ pub struct EvaluationScope {
     only_rollup: Option<String>,
     /// Do without HealthRules.
     without_rules: bool,
+    /// As in [`Location`].
+    failed_after: Option<SignedDuration>,
 }
 
 impl EvaluationScope {
     pub(super) fn of(own: &[GroupKind], namespace: Option<String>) -> Self {
-        Self { namespace, own: own.to_vec(), only_rollup: None, without_rules: false }
+        Self {
+            namespace,
+            own: own.to_vec(),
+            only_rollup: None,
+            without_rules: false,
+            failed_after: Some(FAILED_AFTER),
+        }
     }
 
     pub(super) fn of_all(namespace: Option<String>) -> Self {
@@ -59,9 +69,15 @@ impl EvaluationScope {
         self
     }
 
-    /// Without HealthRules on purpose, if `without`.
-    pub(super) fn without_rules(self, without: bool) -> Self {
-        Self { without_rules: without, ..self }
+    /// With what the user wants to be evaluated, or not.
+    pub(super) fn at(self, location: &Location) -> Self {
+        let (without_rules, failed_after) = (location.is_without_health_rules(), location.failed_after);
+        Self { without_rules, failed_after, ..self }
+    }
+
+    /// Other kinds in another namespace, evaluated in the same way.
+    pub(super) fn alike(&self, own: &[GroupKind], namespace: Option<String>) -> Self {
+        Self { own: own.to_vec(), namespace, only_rollup: None, ..self.clone() }
     }
 
     pub(super) fn includes(&self, kind: &GroupKind) -> bool {
@@ -92,8 +108,10 @@ pub(super) type Changed = (OwnKind, Option<NamespacedName>);
 
 impl Evaluator {
     pub(super) fn new(scope: EvaluationScope) -> Self {
-        let engine =
-            Engine::new().with_kind(OwnKind::Application(Dialect::AppK8sIo)).with_nested_evaluation();
+        let engine = Engine::new()
+            .with_kind(OwnKind::Application(Dialect::AppK8sIo))
+            .with_failed_after(scope.failed_after)
+            .with_nested_evaluation();
         Self { engine, scope, followed: HashMap::new(), changed: BTreeSet::new() }
     }
 

@@ -1,13 +1,22 @@
-//! Where objects are read, and the flags that name the same place in other commands.
+//! Where objects are read, and the flags with which other commands give the same answer.
 
 use std::path::PathBuf;
 
+use bellwether_engine::FAILED_AFTER;
 use bellwether_kube_io::client::ClientOptions;
+use jiff::SignedDuration;
 
 use crate::shell::flag;
 
 #[derive(Clone, Debug)]
-pub enum Location {
+pub struct Location {
+    pub place: Place,
+    /// How long a Pod must have failed until its workload is Failed. None: nothing below members is read.
+    pub failed_after: Option<SignedDuration>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Place {
     Cluster {
         login: ClientOptions,
         /// Defaults to that of the context.
@@ -33,21 +42,26 @@ pub struct Flags {
 
 impl Location {
     pub(super) fn is_without_health_rules(&self) -> bool {
-        matches!(self, Self::Cluster { without_health_rules: true, .. })
+        matches!(self.place, Place::Cluster { without_health_rules: true, .. })
     }
 
     pub fn flags(&self) -> Flags {
-        match self {
-            Self::Cluster { login: ClientOptions { kubeconfig, context }, without_health_rules, .. } => {
+        let below = match self.failed_after {
+            Some(FAILED_AFTER) => String::new(),
+            Some(duration) => flag("failed-after", &format!("{duration:#}").replace(' ', "")),
+            None => " --look-below=false".to_owned(),
+        };
+        match &self.place {
+            Place::Cluster { login: ClientOptions { kubeconfig, context }, without_health_rules, .. } => {
                 let kubeconfig = kubeconfig.iter().map(|file| flag("kubeconfig", &file.to_string_lossy()));
                 let context = context.iter().map(|context| flag("context", context));
                 let flags: String = kubeconfig.chain(context).collect();
                 let rules = if *without_health_rules { " --without-health-rules" } else { "" };
-                Flags { own: format!("{flags}{rules}"), kubectl: Some(flags) }
+                Flags { own: format!("{flags}{rules}{below}"), kubectl: Some(flags) }
             }
-            Self::Files { paths, .. } => {
-                let own = paths.iter().map(|path| flag("from", &path.to_string_lossy())).collect();
-                Flags { own, kubectl: None }
+            Place::Files { paths, .. } => {
+                let own: String = paths.iter().map(|path| flag("from", &path.to_string_lossy())).collect();
+                Flags { own: own + &below, kubectl: None }
             }
         }
     }

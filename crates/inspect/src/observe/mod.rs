@@ -3,6 +3,7 @@
 //! In an [`Observation`], an `Origin` reads objects, `Evaluator`s make groups of them, and [`Notes`] say what
 //! could not be read.
 
+mod alone;
 mod cluster;
 mod duplicates;
 mod evaluator;
@@ -33,7 +34,7 @@ pub use group_query::GroupQuery;
 use group_query::scopes_of;
 use kind_request::KindRequest;
 pub use live::LiveObservation;
-pub use location::{Flags, Location};
+pub use location::{Flags, Location, Place};
 pub use notes::Notes;
 pub(crate) use notes::not_shown;
 use origin::{Origin, PendingLists};
@@ -82,9 +83,8 @@ impl Observation {
             (Origin::Cluster(_), Some(namespace)) => scopes_of(query, namespace.clone()),
             (Origin::Cluster(_), None) | (Origin::Files(_), _) => (EvaluationScope::of_all(None), None),
         };
-        let without = location.is_without_health_rules();
-        let observation = Self::new(origin, only_namespace, now, scope.without_rules(without));
-        let of_rollups = of_rollups.map(|scope| Evaluator::new(scope.without_rules(without)));
+        let observation = Self::new(origin, only_namespace, now, scope.at(location));
+        let of_rollups = of_rollups.map(|scope| Evaluator::new(scope.at(location)));
         Ok(Self { of_rollups, ..observation })
     }
 
@@ -92,7 +92,7 @@ impl Observation {
     pub fn read_own_kinds(location: &Location, now: Timestamp, own: &[GroupKind]) -> Result<Self> {
         let origin = Origin::open(location, false, now)?;
         let only_namespace = origin.only_namespace(false);
-        let scope = EvaluationScope::of(own, None).without_rules(location.is_without_health_rules());
+        let scope = EvaluationScope::of(own, None).at(location);
         let mut observation = Self::new(origin, only_namespace, now, scope);
         let Self { origin, evaluator, only_namespace, notes, .. } = &mut observation;
         let mut lists = PendingLists::of(origin);
@@ -123,6 +123,7 @@ impl Observation {
             while let Some(events) = lists.list(namespace, &mut note)? {
                 evaluator.apply(*now, events, &mut lists);
             }
+            notes.note_uses(&evaluator.engine);
             notes.note_cycles(&evaluator.membership_cycles(*now));
         }
         Ok(())

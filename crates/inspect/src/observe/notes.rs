@@ -1,6 +1,6 @@
 //! What could not be read, in sentences.
 
-use bellwether_engine::{FeedEvent, GroupKind, GroupRef, Unreadable, is_below};
+use bellwether_engine::{Engine, FeedEvent, GroupKind, GroupRef, Unreadable};
 
 use super::{
     cluster::{ObservedCluster, crds_not_installed},
@@ -17,8 +17,10 @@ pub struct Notes {
     pub notes: Vec<String>,
     /// The kinds of members that the user may not list.
     pub forbidden: Vec<String>,
-    /// The kinds below members that the user may not list. They matter only where a group is not ready.
-    pub below: Vec<String>,
+    /// The kinds that are only below members, and that the user may not list. See [`Self::of_below`].
+    pub(crate) below: Vec<(GroupKind, String)>,
+    /// The kinds of members or below them that the user may not list, until their use is known.
+    refused: Vec<(GroupKind, String)>,
     /// Why Rollups could not be read. Only a user who asks for one needs to know.
     pub(crate) no_rollups: Option<String>,
 }
@@ -56,13 +58,27 @@ impl Notes {
                 self.note_rollups(kind, why, cluster);
             }
         } else if matches!(why, Unreadable::Forbidden { .. }) {
-            let problem = origin.cannot_list(kind, why, namespace);
-            if is_below(kind) {
-                self.below.push(not_shown(&problem));
+            self.refused.push((kind.clone(), origin.cannot_list(kind, why, namespace)));
+        }
+    }
+
+    /// Sorts the kinds that the user may not list by how the engine uses them.
+    pub(super) fn note_uses(&mut self, engine: &Engine) {
+        for (kind, problem) in self.refused.drain(..) {
+            if engine.is_only_below(&kind) {
+                let note = format!("{problem}; {}", undetected(&kind));
+                self.below.push((kind, note));
             } else {
                 self.forbidden.push(problem);
             }
         }
+    }
+
+    /// The notes of kinds below members. Pods matter only where something is not ready, but a Service is Ready
+    /// if its endpoints cannot be read.
+    pub fn of_below(&self, is_ready: bool) -> impl Iterator<Item = (&GroupKind, &String)> {
+        let below = self.below.iter().map(|(kind, note)| (kind, note));
+        below.filter(move |(kind, _)| !is_ready || is_endpoint_slice(kind))
     }
 
     /// Objects of Bellwether's kinds that could not be decoded.
@@ -157,7 +173,20 @@ impl Notes {
     }
 }
 
-/// The note about a kind below members that could not be listed.
+/// What a user without the right to list a kind below members does not learn.
+fn undetected(kind: &GroupKind) -> &'static str {
+    if is_endpoint_slice(kind) {
+        "Services without ready endpoints are not detected"
+    } else {
+        "failed Pods are not detected"
+    }
+}
+
+fn is_endpoint_slice(kind: &GroupKind) -> bool {
+    (&*kind.group, &*kind.kind) == ("discovery.k8s.io", "EndpointSlice")
+}
+
+/// The note about a kind that members own and that could not be listed.
 pub(crate) fn not_shown(problem: &str) -> String {
     format!("{problem}; objects owned by members are not shown")
 }

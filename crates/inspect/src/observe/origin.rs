@@ -15,7 +15,7 @@ use super::{
     evaluator::rollup,
     files::ManifestFiles,
     kind_request::KindRequest,
-    location::Location,
+    location::{Location, Place},
 };
 
 pub(super) enum Origin {
@@ -25,12 +25,12 @@ pub(super) enum Origin {
 
 impl Origin {
     pub(super) fn open(location: &Location, all_namespaces: bool, now: Timestamp) -> Result<Self> {
-        Ok(match location {
-            Location::Cluster { login, namespace, .. } => {
+        Ok(match &location.place {
+            Place::Cluster { login, namespace, .. } => {
                 let cluster = ObservedCluster::open(login, namespace.as_deref(), all_namespaces)?;
                 Self::Cluster(Box::new(cluster))
             }
-            Location::Files { paths, namespace } => {
+            Place::Files { paths, namespace } => {
                 Self::Files(ManifestFiles::open(paths, namespace.as_deref(), now))
             }
         })
@@ -147,6 +147,11 @@ pub(super) struct PendingLists<'o> {
 impl<'o> PendingLists<'o> {
     pub(super) fn of(origin: &'o Origin) -> Self {
         Self { origin, requests: BTreeMap::new() }
+    }
+
+    /// Takes back the request for a kind, whose objects do not come from the origin.
+    pub(super) fn take(&mut self, kind: &GroupKind) -> Option<(FeedId, Arc<Lens>)> {
+        self.requests.remove(kind)
     }
 
     /// Lists what was requested since the last call, and returns the events for the engine; none without a

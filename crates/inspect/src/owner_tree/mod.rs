@@ -10,6 +10,7 @@ use std::{
 use anyhow::Result;
 use bellwether_engine::{
     Group, GroupKind, Member, NamespacedName, OwnerReference, ReportedConditions, StandsFor, Unreadable,
+    kinds_below,
 };
 use bellwether_health::Rule;
 use bellwether_model::{State, text::with_reason};
@@ -35,10 +36,32 @@ pub struct Node {
     pub rule: Option<Rule>,
     /// Only components of Rollups have them.
     pub component_conditions: Option<ReportedConditions>,
+    /// None for an object that is not a member.
+    pub member: Option<MemberCause>,
     /// The worst first, then by kind and name.
     pub children: Vec<Node>,
     /// Descendants below [`MAX_DEPTH`], which are not in `children`.
     pub omitted: usize,
+}
+
+/// Where to find what keeps a member from being ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberCause {
+    /// The engine has looked below: at this Pod, or nowhere.
+    Pod(Option<String>),
+    /// The engine has not looked below: at the deepest objects that are not ready.
+    Deepest,
+}
+
+impl MemberCause {
+    /// The engine looks below members of Applications only.
+    fn of(member: &Member) -> Self {
+        let is_component = member.component_conditions.is_some();
+        if is_component || kinds_below(&member.kind).is_empty() {
+            return Self::Deepest;
+        }
+        Self::Pod(member.cause.as_ref().map(|cause| cause.name.clone()))
+    }
 }
 
 impl Node {
@@ -55,7 +78,7 @@ pub fn reason_and_message<'m>(state: State, reason: &str, message: &'m str) -> C
     if has_reason { with_reason(reason, message) } else { Cow::Borrowed(message) }
 }
 
-/// An object that is not ready, and owns no other that is not.
+/// An object that keeps a member from being ready, or a member that is not ready itself.
 #[derive(Debug)]
 pub struct Cause<'n> {
     pub node: &'n Node,
@@ -172,7 +195,7 @@ pub fn local_name<'n>(name: &'n NamespacedName, stands_for: StandsFor, seen_from
 }
 
 /// The kinds of objects that members usually own.
-pub fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<GroupKind> {
+pub fn owned_kinds<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<GroupKind> {
     let mut kinds = BTreeSet::new();
     for member in members.into_iter().filter(|member| member.uid.is_some()) {
         let below: &[(&str, &str)] = match (&*member.kind.group, &*member.kind.kind) {
@@ -203,12 +226,12 @@ pub fn kinds_below<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<Gro
 /// is listed for members that are Ready.
 pub fn read_tree(group: &Group, observation: &Observation, all: bool) -> Result<(Vec<Node>, Vec<String>)> {
     let expanded = group.members.iter().filter(|member| all || member.state != State::Ready);
-    let listed = observation.listed(&kinds_below(expanded), group.is_rollup())?;
+    let listed = observation.listed(&owned_kinds(expanded), group.is_rollup())?;
     let is_reported = |why: &Unreadable| !matches!(why, Unreadable::NotServed | Unreadable::NotInInput);
-    let unreadable = listed.unreadable.iter().filter(|(_, why)| is_reported(why));
+    let is_noted = |kind: &GroupKind| observation.notes.below.iter().any(|(noted, _)| noted == kind);
+    let unreadable = listed.unreadable.iter().filter(|(kind, why)| is_reported(why) && !is_noted(kind));
     let problems = unreadable.map(|(kind, why)| observation.cannot_list(kind, why, group.is_rollup()));
     let notes = problems.map(|problem| not_shown(&problem));
-    let notes = notes.filter(|note| !observation.notes.below.contains(note));
     Ok((tree(group, &listed.objects), notes.collect()))
 }
 
@@ -324,6 +347,7 @@ impl<'g> TreeObject<'g> {
                 since: member.since,
                 rule: member.rule.clone(),
                 component_conditions: member.component_conditions,
+                member: Some(MemberCause::of(member)),
                 children: Vec::new(),
                 omitted: 0,
             },
@@ -339,6 +363,7 @@ impl<'g> TreeObject<'g> {
                 since: facts.verdict.since,
                 rule: Some(facts.verdict.rule.clone()),
                 component_conditions: None,
+                member: None,
                 children: Vec::new(),
                 omitted: 0,
             },
@@ -356,7 +381,7 @@ pub fn causes(tree: &[Node]) -> Vec<Cause<'_>> {
     let mut causes: Vec<Cause<'_>> = Vec::new();
     for member in tree.iter().filter(|node| is_bad(node.state)) {
         let mut roots = Vec::new();
-        deepest(member, &mut roots);
+        find_causes(member, false, &mut roots);
         roots.sort_by_key(|node| rank(Some(node.state)));
         for node in roots {
             let blocks = (!std::ptr::eq(node, member)).then_some(member);
@@ -376,14 +401,48 @@ pub fn causes(tree: &[Node]) -> Vec<Cause<'_>> {
     causes
 }
 
-fn deepest<'n>(node: &'n Node, roots: &mut Vec<&'n Node>) {
-    let before = roots.len();
-    for child in node.children.iter().filter(|child| is_bad(child.state)) {
-        deepest(child, roots);
+/// Adds the objects because of which a node is not ready. Returns whether there is one. `is_decided`: the engine
+/// has looked below an owner, so that only what it found and members count.
+fn find_causes<'n>(node: &'n Node, is_decided: bool, roots: &mut Vec<&'n Node>) -> bool {
+    let pods = match &node.member {
+        Some(MemberCause::Pod(Some(name))) => pods_below(node, name),
+        _ => Vec::new(),
+    };
+    let is_decided = match node.member {
+        Some(MemberCause::Pod(_)) => true,
+        Some(MemberCause::Deepest) => false,
+        None => is_decided,
+    };
+    let mut is_found = !pods.is_empty();
+    for pod in pods {
+        add(roots, pod);
     }
-    if roots.len() == before {
+    for child in node.children.iter().filter(|child| is_bad(child.state)) {
+        is_found |= find_causes(child, is_decided, roots);
+    }
+    let is_itself = !is_found && (node.member.is_some() || !is_decided);
+    if is_itself {
+        add(roots, node);
+    }
+    is_found || is_itself
+}
+
+fn add<'n>(roots: &mut Vec<&'n Node>, node: &'n Node) {
+    if !roots.iter().any(|root| std::ptr::eq(*root, node)) {
         roots.push(node);
     }
+}
+
+/// The Pod of this name, then the Pods beside it that are not ready for the same reason.
+fn pods_below<'n>(node: &'n Node, name: &str) -> Vec<&'n Node> {
+    let pods = || node.children.iter().filter(|child| child.kind == GroupKind::pod());
+    let Some(pod) = pods().find(|pod| *pod.name.name == *name) else {
+        let found = node.children.iter().map(|child| pods_below(child, name));
+        return found.into_iter().find(|pods| !pods.is_empty()).unwrap_or_default();
+    };
+    let is_alike = |other: &&Node| (other.state, &other.reason) == (pod.state, &pod.reason);
+    let others = pods().filter(|other| !std::ptr::eq(*other, pod)).filter(is_alike);
+    [pod].into_iter().chain(others).collect()
 }
 
 #[cfg(test)]
@@ -403,9 +462,24 @@ mod tests {
             since: None,
             rule: None,
             component_conditions: None,
+            member: None,
             children,
             omitted: 0,
         }
+    }
+
+    fn member(cause: MemberCause, node: Node) -> Node {
+        Node { member: Some(cause), ..node }
+    }
+
+    /// Each cause with the member that it blocks.
+    fn found(tree: &[Node]) -> Vec<String> {
+        let found = causes(tree);
+        let line = |cause: &Cause<'_>| {
+            let blocks = cause.blocks.map(|node| format!(" blocks {}", node.name)).unwrap_or_default();
+            format!("{} {}{blocks} +{}", cause.node.kind, cause.node.name, cause.more)
+        };
+        found.iter().map(line).collect()
     }
 
     #[test]
@@ -424,18 +498,55 @@ mod tests {
             ],
         );
         let tree = [
-            node("Deployment", "web", State::Failed, "DeadlineExceeded", vec![replicas]),
+            node("Widget", "web", State::Failed, "DeadlineExceeded", vec![replicas]),
             node("Service", "web", State::Missing, "NotFound", Vec::new()),
             node("Deployment", "fine", State::Ready, "Ready", vec![pod("e", State::Failed, "Evicted")]),
         ];
-        let found: Vec<_> = causes(&tree)
-            .iter()
-            .map(|cause| {
-                let blocks = cause.blocks.map(|node| format!(" blocks {}", node.name)).unwrap_or_default();
-                format!("{} {}{blocks} +{}", cause.node.kind, cause.node.name, cause.more)
-            })
-            .collect();
-        assert_eq!(found, ["Pod a blocks web +1", "Pod c blocks web +0", "Service web +0"]);
+        let tree = tree.map(|node| member(MemberCause::Deepest, node));
+        assert_eq!(found(&tree), ["Pod a blocks web +1", "Pod c blocks web +0", "Service web +0"]);
+    }
+
+    /// The engine knows which Pods count: those of the current revision, and none that its owner has replaced.
+    #[test]
+    fn causes_below_a_workload_are_those_of_the_engine() {
+        let pod = |name, state, reason| node("Pod", name, state, reason, Vec::new());
+        let pods = || {
+            vec![
+                pod("old", State::Failed, "Evicted"),
+                pod("new", State::InProgress, "NotReady"),
+                pod("newer", State::InProgress, "NotReady"),
+            ]
+        };
+        let job = |cause: Option<&str>| {
+            let cause = MemberCause::Pod(cause.map(str::to_owned));
+            member(cause, node("Job", "mig", State::InProgress, "Running", pods()))
+        };
+        assert_eq!(found(&[job(None)]), ["Job mig +0"]);
+        assert_eq!(found(&[job(Some("new"))]), ["Pod new blocks mig +1"]);
+        assert_eq!(found(&[job(Some("old"))]), ["Pod old blocks mig +0"]);
+        assert_eq!(found(&[job(Some("gone"))]), ["Job mig +0"]);
+        let operated = node("Backup", "all", State::InProgress, "Running", vec![job(None)]);
+        assert_eq!(found(&[member(MemberCause::Deepest, operated)]), ["Job mig blocks all +0"]);
+    }
+
+    /// Members that are not ready are never hidden.
+    #[test]
+    fn members_below_a_workload_are_causes() {
+        let pod =
+            |name| member(MemberCause::Deepest, node("Pod", name, State::Failed, "Evicted", Vec::new()));
+        let replica_set =
+            node("ReplicaSet", "web-1", State::InProgress, "LessReady", vec![pod("a"), pod("b")]);
+        let web = |cause: Option<&str>| {
+            let cause = MemberCause::Pod(cause.map(str::to_owned));
+            member(
+                cause,
+                node("Deployment", "web", State::InProgress, "LessReady", vec![replica_set.clone()]),
+            )
+        };
+        for cause in [None, Some("a"), Some("b")] {
+            assert_eq!(found(&[web(cause)]).len(), 1, "both have one reason");
+            assert_eq!(causes(&[web(cause)])[0].more, 1);
+        }
     }
 
     #[test]

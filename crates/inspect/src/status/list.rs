@@ -150,7 +150,7 @@ pub fn why(group: &Group) -> String {
 
 /// The first cause of the state of a group.
 #[derive(Debug)]
-enum Why<'g> {
+pub(super) enum Why<'g> {
     /// A sentence that names the object, if it is about one.
     Sentence(String),
     Member {
@@ -163,10 +163,10 @@ enum Why<'g> {
 }
 
 impl<'g> Why<'g> {
-    fn of(group: &'g Group) -> Self {
+    pub(super) fn of(group: &'g Group) -> Self {
         match group.state {
             State::Ready => return Self::of_ready(group),
-            State::Terminating => return Self::Sentence("being deleted".to_owned()),
+            _ if group.deleting => return Self::Sentence("being deleted".to_owned()),
             _ => {}
         }
         // In app.k8s.io, the message of Ready only refers to Error.
@@ -205,7 +205,15 @@ impl<'g> Why<'g> {
         Some(Self::Member { name, member, more: bad.count() })
     }
 
-    fn text(&self) -> String {
+    /// What it is about: without the numbers of a message, which change all the time.
+    pub(super) fn topic(&self) -> String {
+        match self {
+            Self::Sentence(sentence) => sentence.replace(|character: char| character.is_ascii_digit(), ""),
+            Self::Member { name, member, more } => format!("{name}: {}{}", member.reason, and_more(*more)),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
         let text = match self {
             Self::Sentence(sentence) => sentence.clone(),
             Self::Member { name, member, more } => {

@@ -410,7 +410,7 @@ fn members(group: &Group, count: usize, more: bool) -> &'static str {
 pub fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
     let since = match group.since {
         // Of a group that is being deleted, `since` is not when the deletion began.
-        Some(since) if group.state != State::Terminating => {
+        Some(since) if !group.deleting => {
             let minute = since.strftime("%Y-%m-%d %H:%M");
             format!(" for {} (since {minute} UTC)", how_long(since, now))
         }
@@ -452,6 +452,7 @@ mod tests {
             since: None,
             rule: None,
             component_conditions: None,
+            member: None,
             children: Vec::new(),
             omitted: 0,
         }
@@ -525,6 +526,7 @@ mod tests {
             kind: GroupKind::bellwether("Application"),
             name: NamespacedName::new("shop", "web"),
             state: State::Failed,
+            deleting: false,
             since: None,
             conditions: Vec::new(),
             counts: bellwether_api::ObjectCounts::default(),

@@ -9,6 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use rstest::rstest;
 
 use super::page::root;
+use crate::run;
 
 /// Fields with a type of Kubernetes: `metav1.Condition` and `PodSpec`. Their own fields need no line.
 const OF_KUBERNETES: [&str; 2] = ["status.conditions", "spec.healthCheck.template.spec"];
@@ -101,5 +102,20 @@ fn every_reason_of_whose_has_a_line() -> Result<()> {
     let lines = table.lines().map_while(|line| line.strip_prefix("| `")?.split_once("` | "));
     let listed: BTreeSet<_> = lines.map(|(reason, _)| reason.to_owned()).collect();
     assert_eq!(listed, reasons);
+    Ok(())
+}
+
+#[test]
+fn every_flag_of_the_controller_has_a_line() -> Result<()> {
+    let page = fs::read_to_string(root().join("docs/terminal.md"))?;
+    let (_, section) = page.split_once("\n## controller\n").context("the section")?;
+    let (_, table) =
+        section.split_once("\n| flag | default | meaning |\n|---|---|---|\n").context("the table")?;
+    let lines = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let listed: BTreeSet<_> = lines.flat_map(|(flags, _)| code(flags)).collect();
+    let options = run(&["controller", "--help"]).stdout;
+    let options = options.lines().filter_map(|line| line.trim_start().strip_prefix("--"));
+    let names = options.filter_map(|line| line.split([' ', '[', '=']).next()).map(|name| format!("--{name}"));
+    assert_eq!(listed, names.collect());
     Ok(())
 }

@@ -221,7 +221,7 @@ async fn rbac_forbids_some_kinds() -> Result<()> {
     );
     let below = ["pods", "replicasets.apps"].map(|kind| {
         let place = format!("in namespace {}", corner.namespace);
-        format!("note: {user} {kind} {place}; objects owned by members are not shown\n")
+        format!("note: {user} {kind} {place}; failed Pods are not detected\n")
     });
     ensure!(some.stderr == format!("{rules}note: {deployments}\n{}", below.concat()), "{some}");
     let one = as_user(&kubeconfig, &corner.namespace, &["status", "web"])?;
@@ -233,6 +233,74 @@ async fn rbac_forbids_some_kinds() -> Result<()> {
     let words: Vec<_> = without.stdout.split_whitespace().collect();
     ensure!(words.join(" ").contains(&remark) && without.stderr == below.concat(), "{without}");
     ensure!(!without.stdout.contains("cannot read HealthRules"), "{without}");
+    Ok(())
+}
+
+/// Without rights below members, failures go unnoticed. Every command says so.
+#[tokio::test]
+async fn rbac_forbids_what_is_below_members() -> Result<()> {
+    const SERVICE: &str = "
+---
+apiVersion: bellwether.dev/v1alpha1
+kind: Application
+metadata: {name: net}
+spec: {selector: {matchLabels: {app: net}}, componentKinds: [{kind: Service}, {kind: Pod}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, labels: {app: net}}
+spec: {selector: {run: web}, ports: [{port: 80}]}
+";
+    let cluster = shared::cluster().await?;
+    let corner = Corner::of(cluster, "blind").await?;
+    corner.apply(&(WEB.to_owned() + &deployment("web", ""))).await?;
+    let reader = cluster.user("reader-of-members")?;
+    let kubeconfig = reader.kubeconfig_file()?;
+    let verbs = ["get", "list", "watch"];
+    let rights = vec![
+        rule(&verbs, "bellwether.dev", &["applications"]),
+        rule(&verbs, "apps", &["deployments"]),
+        rule(&verbs, "", &["configmaps", "services"]),
+    ];
+    let _granted = cluster.grant(&reader, Some(&corner.namespace), rights).await?;
+    let _rules = cluster.grant(&reader, None, vec![rule(&verbs, "bellwether.dev", &["healthrules"])]).await?;
+    let note = |kind: &str, what: &str| {
+        let user = "user \"reader-of-members\"";
+        format!("note: {user} cannot list {kind} in namespace {}{what}\n", corner.namespace)
+    };
+    let undetected = "; failed Pods are not detected";
+    let (pods, replica_sets) = (note("pods", undetected), note("replicasets.apps", undetected));
+    for arguments in [
+        &["status"][..],
+        &["status", "web"],
+        &["tree", "web"],
+        &["wait", "web", "--fail-fast", "--timeout", "1s"],
+        &["explain", "deploy/web"],
+    ] {
+        let run = as_user(&kubeconfig, &corner.namespace, arguments)?;
+        ensure!(run.stderr == format!("{pods}{replica_sets}"), "{arguments:?}: {run}");
+    }
+    let mut command = bellwether(&["status", "web", "-w", "-n", &corner.namespace]);
+    command.arg("--kubeconfig").arg(&*kubeconfig).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut watch = command.spawn()?;
+    let lines = BufReader::new(watch.stderr.take().context("a pipe")?).lines();
+    let lines = lines.take(2).collect::<Result<Vec<_>, _>>()?;
+    watch.kill()?;
+    watch.wait()?;
+    ensure!(
+        format!("{}\n", lines.join("\n")) == format!("{pods}{replica_sets}").trim_end().to_owned() + "\n"
+    );
+
+    // Here, Pods are also members. A Service is Ready if its endpoints cannot be read.
+    corner.apply(SERVICE).await?;
+    let run = as_user(&kubeconfig, &corner.namespace, &["status"])?;
+    let slices =
+        note("endpointslices.discovery.k8s.io", "; Services without ready endpoints are not detected");
+    for expected in [note("pods", ""), replica_sets.clone(), slices.clone()] {
+        ensure!(run.stderr.contains(&expected), "{run}");
+    }
+    let run = as_user(&kubeconfig, &corner.namespace, &["explain", "svc/web"])?;
+    ensure!(run.code == Some(0) && run.stderr == slices, "{run}");
     Ok(())
 }
 
