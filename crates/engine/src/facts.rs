@@ -45,8 +45,8 @@ pub enum KindFacts {
         /// Its number among those of the Deployment, which a rollback renews; 0 if unknown.
         revision: u64,
     },
-    /// DaemonSet, StatefulSet: the revision of its template, as its Pods' labels have it. Deployment: the number of its
-    /// newest ReplicaSet.
+    /// DaemonSet, StatefulSet: the revision of its template, as its Pods' labels have it, unless all Pods of
+    /// a DaemonSet are of that revision. Deployment: the number of its newest ReplicaSet.
     Revision(Box<str>),
     Service {
         /// It has a selector, so that Kubernetes keeps its EndpointSlices.

@@ -2,8 +2,10 @@
 
 use bellwether_model::State;
 
+use jiff::Timestamp;
+
 use crate::{
-    feeds::Feeds,
+    feeds::{Feeds, StoredObject},
     id::{Cluster, GroupKind, NamespacedName},
 };
 
@@ -17,8 +19,17 @@ pub(crate) fn progress(mean: Option<u8>, state: State) -> Option<u8> {
 
 /// Of a group that is being deleted: what its object reports, such as the finalizers that it waits for.
 pub(crate) fn deletion_message(feeds: &Feeds, kind: &GroupKind, name: &NamespacedName) -> String {
-    let object = feeds.find(&Cluster::hub(), kind, name).and_then(|object| feeds.object(object));
+    let object = object(feeds, kind, name);
     object.map_or("being deleted", |object| &object.facts.verdict.message).to_owned()
+}
+
+/// Since when a group is being deleted.
+pub(crate) fn deleted_at(feeds: &Feeds, kind: &GroupKind, name: &NamespacedName) -> Option<Timestamp> {
+    object(feeds, kind, name)?.facts.verdict.since
+}
+
+fn object<'f>(feeds: &'f Feeds, kind: &GroupKind, name: &NamespacedName) -> Option<&'f StoredObject> {
+    feeds.object(feeds.find(&Cluster::hub(), kind, name)?)
 }
 
 #[cfg(test)]

@@ -42,7 +42,11 @@ impl KnownKind {
     fn fields(self) -> Vec<Vec<&'static str>> {
         match self {
             Self::Pod => vec![vec!["status", "conditions"], vec!["status", "phase"]],
-            Self::DaemonSet => vec![vec!["metadata", "annotations", TEMPLATE_GENERATION]],
+            Self::DaemonSet => vec![
+                vec!["metadata", "annotations", TEMPLATE_GENERATION],
+                vec!["status", "desiredNumberScheduled"],
+                vec!["status", "updatedNumberScheduled"],
+            ],
             Self::Deployment | Self::ReplicaSet => vec![vec!["metadata", "annotations", DEPLOYMENT_REVISION]],
             Self::StatefulSet => vec![vec!["status", "updateRevision"]],
             Self::Service => vec![vec!["spec", "selector"], vec!["spec", "type"]],
@@ -63,7 +67,9 @@ pub(crate) fn read(kind: &GroupKind, object: &Object<'_>) -> KindFacts {
     match KnownKind::of(kind) {
         None => KindFacts::None,
         Some(KnownKind::Pod) => KindFacts::Pod(pod(object)),
-        Some(KnownKind::DaemonSet) => revision(annotation(object, TEMPLATE_GENERATION)),
+        Some(KnownKind::DaemonSet) => {
+            revision(annotation(object, TEMPLATE_GENERATION).filter(|_| !are_all_pods_updated(object)))
+        }
         Some(KnownKind::Deployment) => revision(annotation(object, DEPLOYMENT_REVISION)),
         Some(KnownKind::ReplicaSet) => {
             let revision = annotation(object, DEPLOYMENT_REVISION).and_then(|text| text.parse().ok());
@@ -86,6 +92,14 @@ pub(crate) fn read(kind: &GroupKind, object: &Object<'_>) -> KindFacts {
             KindFacts::EndpointSlice { has_ready_endpoint: endpoints.iter().any(is_ready) }
         }
     }
+}
+
+/// After a rollback, Pods that were never replaced are of the current revision, although their label names
+/// the generation that created them. Only the counters of the DaemonSet say so.
+fn are_all_pods_updated(daemon_set: &Object<'_>) -> bool {
+    let count = |counter: &str| daemon_set.at(counter).and_then(Value::as_int).unwrap_or_default();
+    let desired = count("status.desiredNumberScheduled");
+    desired > 0 && count("status.updatedNumberScheduled") >= desired
 }
 
 fn annotation<'o>(object: &'o Object<'_>, key: &str) -> Option<&'o str> {

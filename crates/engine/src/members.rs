@@ -53,6 +53,11 @@ impl MemberEntry {
     pub(crate) fn cause(&self) -> Option<ObjectId> {
         self.below?.cause()
     }
+
+    /// The state that it may give its group.
+    fn group_state(&self) -> State {
+        if self.blocks { State::InProgress } else { self.state }
+    }
 }
 
 /// A state of a member as this process saw it.
@@ -72,8 +77,9 @@ impl SeenState {
         self.since.unwrap_or(self.first_seen)
     }
 
-    /// The state after this one. `reported`: since when, by the object itself. It does not count if the member
-    /// was in another state then, other than `InProgress` if it is `Failed` because of a Pod.
+    /// The state after this one. `reported`: since when, by the object itself, or by the Pod because of which
+    /// it is `Failed`. It does not count if the member was in another state then, other than `InProgress` if
+    /// a Pod reports it.
     pub(crate) fn next(
         &self,
         state: State,
@@ -88,10 +94,23 @@ impl SeenState {
         let since = if is_same { self.since } else { stored_condition::whole_seconds(now) };
         Self {
             state,
-            since: reported.or(since),
+            since: since_when(reported, since, has_failed_pod),
             first_seen: if is_same { self.first_seen } else { now },
             not_before,
         }
+    }
+}
+
+/// Since when a member is in its state: as reported, otherwise as known before. If one Pod after the other
+/// fails, it is `Failed` since the first one.
+pub(crate) fn since_when(
+    reported: Option<Timestamp>,
+    before: Option<Timestamp>,
+    has_failed_pod: bool,
+) -> Option<Timestamp> {
+    match (reported, before) {
+        (Some(reported), Some(before)) if has_failed_pod => Some(reported.min(before)),
+        _ => reported.or(before),
     }
 }
 
@@ -128,8 +147,8 @@ pub(crate) struct Members {
     order: BTreeSet<SortKey>,
     unsettled: BTreeSet<(GroupKind, NamespacedName, MemberId)>,
     counts: BTreeMap<State, usize>,
-    /// The number of members that are in a state since a time, so that [`earliest`](Self::earliest) and
-    /// [`latest`](Self::latest) need not look at every member.
+    /// The number of members that may give their group a state since a time, so that
+    /// [`earliest`](Self::earliest) and [`latest`](Self::latest) need not look at every member.
     since_counts: BTreeMap<(State, Option<Timestamp>), usize>,
     progress: u64,
     blocking_suspended: usize,
@@ -142,7 +161,7 @@ impl Members {
     pub(crate) fn put(&mut self, member_id: MemberId, entry: MemberEntry) {
         self.remove(member_id);
         *self.counts.entry(entry.state).or_default() += 1;
-        *self.since_counts.entry((entry.state, entry.since)).or_default() += 1;
+        *self.since_counts.entry((entry.group_state(), entry.since)).or_default() += 1;
         self.progress += u64::from(entry.progress);
         self.blocking_suspended += usize::from(entry.blocks);
         self.workloads += usize::from(entry.scaled_to_zero.is_some());
@@ -159,7 +178,7 @@ impl Members {
         if let Some(count) = self.counts.get_mut(&entry.state) {
             *count -= 1;
         }
-        self.uncount_since(entry.state, entry.since);
+        self.uncount_since(entry.group_state(), entry.since);
         self.progress -= u64::from(entry.progress);
         self.blocking_suspended -= usize::from(entry.blocks);
         self.workloads -= usize::from(entry.scaled_to_zero.is_some());
@@ -246,10 +265,11 @@ impl Members {
 
     pub(crate) fn set_since(&mut self, member_id: MemberId, since: Option<Timestamp>) {
         let Some(entry) = self.entries.get_mut(&member_id) else { return };
-        let (state, before) = (entry.state, std::mem::replace(&mut entry.since, since));
-        if let Some(seen) = entry.seen.as_mut().filter(|seen| seen.state == state) {
+        let before = std::mem::replace(&mut entry.since, since);
+        if let Some(seen) = entry.seen.as_mut().filter(|seen| seen.state == entry.state) {
             seen.since = since;
         }
+        let state = entry.group_state();
         self.uncount_since(state, before);
         *self.since_counts.entry((state, since)).or_default() += 1;
     }
@@ -263,7 +283,14 @@ impl Members {
         }
     }
 
-    /// Since when the first member is in a state, of those whose time is known.
+    /// Whether there are members that may give their group this state.
+    pub(crate) fn have(&self, state: State) -> bool {
+        let mut all = self.since_counts.range((state, None)..=(state, Some(Timestamp::MAX)));
+        all.next().is_some()
+    }
+
+    /// Since when the first of the members that may give their group this state is in it, of those whose time
+    /// is known.
     pub(crate) fn earliest(&self, state: State) -> Option<Timestamp> {
         let mut known =
             self.since_counts.range((state, Some(Timestamp::MIN))..=(state, Some(Timestamp::MAX)));

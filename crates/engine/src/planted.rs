@@ -53,6 +53,8 @@ pub enum Bug {
     CountOldRevisions,
     /// Sets no timer for a Pod that has not failed for long enough.
     SetNoFailureTimer,
+    /// Decides whether Services need endpoints by the workloads that are counted so far.
+    AskCountedWorkloads,
     /// Waits for a kind that answers its first list with errors, and holds back what is known meanwhile.
     WaitForFailingKind,
     /// Keeps its watches when the resourceVersions of a cluster have gone back.
@@ -60,7 +62,7 @@ pub enum Bug {
 }
 
 impl Bug {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::PublishBeforeListed,
         Self::KeepUnlisted,
         Self::SkipCompare,
@@ -85,6 +87,7 @@ impl Bug {
         Self::EmitNoChanged,
         Self::CountOldRevisions,
         Self::SetNoFailureTimer,
+        Self::AskCountedWorkloads,
         Self::WaitForFailingKind,
         Self::IgnoreRestore,
     ];

@@ -181,6 +181,12 @@ impl Publication {
         self.stored.state
     }
 
+    /// When the group changed to a state, by the stored `lastEvent`.
+    pub(crate) fn state_since(&self, state: State) -> Option<Timestamp> {
+        let event = self.stored.last_event.as_ref().filter(|event| event.state == state)?;
+        Some(event.time.0)
+    }
+
     /// The stored `lastTransitionTime`, if the condition is stored with this status.
     pub(crate) fn stored_since(&self, type_: &str, status: ConditionStatus) -> Option<Timestamp> {
         let has_status =

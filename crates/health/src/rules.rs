@@ -15,7 +15,9 @@ use crate::{
 
 /// Applied by the engine to a Service of a group: it needs more than the object.
 pub const SERVICE_ENDPOINTS: Rule =
-    Rule { source: Source::Builtin, id: std::borrow::Cow::Borrowed("Service endpoints") };
+    Rule { source: Source::Builtin, id: std::borrow::Cow::Borrowed(SERVICE_ENDPOINTS_ID) };
+
+const SERVICE_ENDPOINTS_ID: &str = "ServiceEndpoints";
 
 const SERVICE_ENDPOINTS_TEXT: &str = "In a group, a Service that is `Ready` and has a selector: `InProgress` if none of its \
                                       EndpointSlices has a ready endpoint, unless all workloads of the group are scaled \
@@ -45,8 +47,10 @@ pub fn rules() -> Vec<RuleText> {
 }
 
 fn builtin_texts() -> impl Iterator<Item = (&'static str, String)> {
-    let of_kinds = builtin::all().map(|rule| (rule.id, rule.description()));
-    of_kinds.chain([("Service endpoints", SERVICE_ENDPOINTS_TEXT.to_owned())])
+    let mut texts: Vec<_> = builtin::all().map(|rule| (rule.id, rule.description())).collect();
+    texts.push((SERVICE_ENDPOINTS_ID, SERVICE_ENDPOINTS_TEXT.to_owned()));
+    texts.sort_by_key(|(id, _)| id.rsplit_once('/').unwrap_or(("", id)));
+    texts.into_iter()
 }
 
 /// Generic rules in order of evaluation.

@@ -70,7 +70,21 @@ impl Oracle<'_> {
                 let Some(newest) = newest.filter(is_current) else { return Below::Nothing };
                 (newest.uid().to_owned(), None)
             }
-            "StatefulSet" => (uid.to_owned(), object.value["status"]["updateRevision"].as_str()),
+            "StatefulSet" => {
+                let revision = object.value["status"]["updateRevision"].as_str();
+                (uid.to_owned(), revision.map(|revision| ("controller-revision-hash", revision)))
+            }
+            "DaemonSet" => {
+                let generation =
+                    object.metadata()["annotations"]["deprecated.daemonset.template.generation"].as_str();
+                let count = |field: &str| object.value["status"][field].as_i64().unwrap_or(0);
+                // By the label alone, a Pod that an undone rollout did not reach would look old.
+                let desired = count("desiredNumberScheduled");
+                let has_old_pods = desired == 0 || count("updatedNumberScheduled") < desired;
+                let generation = generation.filter(|_| has_old_pods);
+                (uid.to_owned(), generation.map(|generation| ("pod-template-generation", generation)))
+            }
+            "ReplicaSet" | "Job" => (uid.to_owned(), None),
             _ => return Below::Nothing,
         };
         let is_workload_state = matches!(verdict.state, State::Failed | State::InProgress | State::Suspended);
@@ -83,8 +97,8 @@ impl Oracle<'_> {
             .into_iter()
             .filter(|pod| !pod.is_deleting())
             .filter(|pod| {
-                let own = pod.metadata()["labels"]["controller-revision-hash"].as_str();
-                label.zip(own).is_none_or(|(current, own)| current == own)
+                let Some((label, current)) = label else { return true };
+                pod.metadata()["labels"][label].as_str().is_none_or(|own| own == current)
             })
             .map(|pod| (pod.verdict_by(rules, self.now, has_status), pod))
             .collect();

@@ -29,7 +29,16 @@ pub(crate) const APP: &str = "Application.bellwether.dev";
 pub(crate) const ROLLUP: &str = "Rollup.bellwether.dev";
 
 const APPS: [&str; 3] = ["a", "b", "c"];
-const KINDS: [&str; 5] = ["Deployment.apps", "StatefulSet.apps", "Widget.acme.io", "Service", "Pod"];
+const WORKLOADS: [&str; 4] = ["Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "Job.batch"];
+const KINDS: [&str; 7] = [
+    "Deployment.apps",
+    "StatefulSet.apps",
+    "DaemonSet.apps",
+    "Job.batch",
+    "Widget.acme.io",
+    "Service",
+    "Pod",
+];
 const NAMES: [&str; 3] = ["x", "y", "z"];
 
 /// An action on one object. Part of the file format of histories, like `Plan`.
@@ -218,14 +227,23 @@ impl PodState {
 }
 
 fn pod_name(kind: &str, workload: &str, revision: &str) -> String {
-    let first = kind.chars().next().unwrap_or_default().to_ascii_lowercase();
-    format!("{workload}-{first}{revision}-pod")
+    let short = match kind {
+        "DaemonSet.apps" => "ds",
+        "Job.batch" => "j",
+        "StatefulSet.apps" => "s",
+        _ => "d",
+    };
+    format!("{workload}-{short}{revision}-pod")
 }
 
 fn run(store: &mut Store, (kind, name): &ObjectRef, revision: &str, state: &PodState, now: Timestamp) {
     let (group_kind, key) = objects::key(kind, name);
     let Some(uid) = store.get(&group_kind, &key).map(|workload| workload.uid().to_owned()) else { return };
     let pod = dated(&state.pod(&pod_name(kind, name, revision)), now);
+    let labelled = |label: &str| {
+        let labels = json!({"metadata": {"labels": {label: revision}}});
+        objects::owned_by(with(pod.clone(), &labels), &group_kind.kind, name, &uid)
+    };
     let pod = if &**kind == "Deployment.apps" {
         let set = format!("{name}-{revision}");
         let (set_kind, set_key) = objects::key("ReplicaSet.apps", &set);
@@ -238,9 +256,11 @@ fn run(store: &mut Store, (kind, name): &ObjectRef, revision: &str, state: &PodS
         set_newest_revision(store, (&group_kind, &key), revision);
         let Some(set_uid) = store.get(&set_kind, &set_key).map(|set| set.uid().to_owned()) else { return };
         objects::owned_by(pod, "ReplicaSet", &set, &set_uid)
+    } else if &**kind == "Job.batch" {
+        objects::owned_by(pod, "Job", name, &uid)
     } else {
-        let labels = json!({"metadata": {"labels": {"controller-revision-hash": revision}}});
-        objects::owned_by(with(pod, &labels), "StatefulSet", name, &uid)
+        let is_daemon_set = &**kind == "DaemonSet.apps";
+        labelled(if is_daemon_set { "pod-template-generation" } else { "controller-revision-hash" })
     };
     let (pod_kind, pod_key) = identity(&pod);
     store.remove(&pod_kind, &pod_key);
@@ -260,7 +280,7 @@ fn set_newest_revision(store: &mut Store, (kind, name): (&GroupKind, &Namespaced
 }
 
 fn workload(rng: &mut impl Rng) -> ObjectRef {
-    (pick(rng, &["Deployment.apps", "StatefulSet.apps"]).into(), pick(rng, &NAMES).into())
+    (pick(rng, &WORKLOADS).into(), pick(rng, &NAMES).into())
 }
 
 impl fmt::Display for UserAction {
@@ -388,10 +408,9 @@ fn any(rng: &mut impl Rng) -> ObjectRef {
 /// A random Application. Its selector depends only on its name, because selectors are immutable.
 pub(crate) fn application(rng: &mut impl Rng) -> Value {
     let name = pick(rng, &APPS);
-    let all =
-        ["Deployment.apps", "StatefulSet.apps", "Widget.acme.io", "Pod", "Service", "Gone.no.where", APP];
-    let count = rng.random_range(0..3);
-    let kinds: Vec<_> = all.into_iter().choose_multiple(rng, count);
+    let all = KINDS.into_iter().chain(["Gone.no.where", APP]);
+    let count = rng.random_range(0..5);
+    let kinds: Vec<_> = all.choose_multiple(rng, count);
     let kinds: Vec<_> = kinds
         .into_iter()
         .map(objects::kind)
@@ -437,9 +456,21 @@ pub(crate) fn belongings(rng: &mut impl Rng) -> Value {
     json!({"metadata": {"labels": {"app": label}, "annotations": {APPLICATION_ANNOTATION: annotation}}})
 }
 
+fn job(rng: &mut impl Rng, name: &str) -> Value {
+    let ended = [
+        None,
+        None,
+        Some(("Complete", "CompletionsReached")),
+        Some(("Failed", "BackoffLimitExceeded")),
+        Some(("FailureTarget", "PodFailurePolicy")),
+    ];
+    let suspended = json!({"spec": {"suspend": rng.random_bool(0.2)}});
+    with(objects::job(name, pick(rng, &ended)), &suspended)
+}
+
 fn object(rng: &mut impl Rng) -> Value {
     let name = pick(rng, &NAMES);
-    let object = match rng.random_range(0..16) {
+    let object = match rng.random_range(0..21) {
         0..3 => {
             let observed = if rng.random() { 0 } else { 99 };
             let object = if rng.random_bool(0.2) {
@@ -453,8 +484,18 @@ fn object(rng: &mut impl Rng) -> Value {
         4..8 => widget(name, pick(rng, &[None, Some("True"), Some("True"), Some("False"), Some("Unknown")])),
         8..10 => service(name),
         10..12 => pod(name, rng.random()),
-        12..14 => objects::stateful_set(name, rng.random_range(0..=3), 3, pick(rng, &["1", "2"])),
-        14 => objects::selecting_service(name),
+        12..14 => {
+            let replicas = pick(rng, &[0, 3, 3]);
+            let ready = rng.random_range(0..=replicas);
+            let object = objects::stateful_set(name, ready, replicas, pick(rng, &["1", "2"]));
+            with(object, &json!({"status": {"observedGeneration": 99}}))
+        }
+        14..16 => objects::selecting_service(name),
+        16..18 => {
+            let counts = pick(rng, &[(0, 0, 0), (0, 2, 2), (1, 1, 2), (1, 2, 2), (2, 2, 2)]);
+            objects::daemon_set(name, counts, pick(rng, &["1", "2", "3"]))
+        }
+        18..20 => job(rng, name),
         _ => unschedulable_pod(name),
     };
     let belongings = belongings(rng);

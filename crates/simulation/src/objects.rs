@@ -20,6 +20,8 @@ pub fn kinds() -> BTreeMap<GroupKind, ServedResource> {
         ("Deployment.apps", &["v1"], "deployments", true),
         ("ReplicaSet.apps", &["v1"], "replicasets", true),
         ("StatefulSet.apps", &["v1"], "statefulsets", true),
+        ("DaemonSet.apps", &["v1"], "daemonsets", true),
+        ("Job.batch", &["v1"], "jobs", true),
         ("EndpointSlice.discovery.k8s.io", &["v1"], "endpointslices", true),
         ("Service", &["v1"], "services", true),
         ("Pod", &["v1"], "pods", true),
@@ -106,6 +108,32 @@ pub fn stateful_set(name: &str, ready: i64, of: i64, revision: &str) -> Value {
     with(object("apps/v1", "StatefulSet", name), &fields)
 }
 
+/// A DaemonSet with `ready` of `of` Pods ready and `updated` of its template, which is of this generation.
+pub fn daemon_set(name: &str, (ready, updated, of): (i64, i64, i64), generation: &str) -> Value {
+    let annotations = json!({"deprecated.daemonset.template.generation": generation});
+    let status = json!({
+        "observedGeneration": 1, "desiredNumberScheduled": of, "currentNumberScheduled": of,
+        "updatedNumberScheduled": updated, "numberReady": ready, "numberAvailable": ready,
+    });
+    let fields = json!({"metadata": {"annotations": annotations}, "spec": {}, "status": status});
+    with(object("apps/v1", "DaemonSet", name), &fields)
+}
+
+/// A Job of one Pod, started at 9:59. `ended`: with this condition and reason.
+pub fn job(name: &str, ended: Option<(&str, &str)>) -> Value {
+    let condition = |(kind, reason): (&str, &str)| {
+        json!({
+            "type": kind, "status": "True", "reason": reason, "lastTransitionTime": "2026-11-14T09:59:30Z",
+        })
+    };
+    let conditions: Vec<_> = ended.into_iter().map(condition).collect();
+    let status = json!({
+        "startTime": "2026-11-14T09:59:00Z", "active": i64::from(ended.is_none()), "conditions": conditions,
+    });
+    let fields = json!({"spec": {"completions": 1}, "status": status});
+    with(object("batch/v1", "Job", name), &fields)
+}
+
 /// A ReplicaSet of a Deployment.
 pub fn replica_set(name: &str, revision: &str) -> Value {
     let annotations = json!({"deployment.kubernetes.io/revision": revision});
@@ -115,8 +143,8 @@ pub fn replica_set(name: &str, revision: &str) -> Value {
 
 /// Names an object as the controller of another one.
 pub fn owned_by(object: Value, kind: &str, name: &str, uid: &str) -> Value {
-    let owner =
-        json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": true}]);
+    let version = if kind == "Job" { "batch/v1" } else { "apps/v1" };
+    let owner = json!([{"apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": true}]);
     with(object, &json!({"metadata": {"ownerReferences": owner}}))
 }
 

@@ -41,7 +41,7 @@ pub(super) struct ApplicationState {
     pub(super) kinds_to_release: BTreeMap<GroupKind, FeedId>,
     /// Kinds of objects below its members.
     pub(super) feeds_below: BTreeMap<GroupKind, FeedId>,
-    /// Whether its Services were last assessed with all workloads scaled to zero.
+    /// Whether all workloads were scaled to zero at the last flush. All its Services are counted by this.
     pub(super) is_scaled_to_zero: bool,
     /// Its entries in the index, by namespace.
     pub(super) index_entries: Vec<(Arc<str>, index::IndexEntry)>,

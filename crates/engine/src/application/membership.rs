@@ -14,7 +14,7 @@ use crate::{
     feeds::{Feed, Feeds, ObjectId, StoredObject},
     grouping_context::GroupingContext,
     id::{FeedId, GroupKind, NamespacedName},
-    members::{MemberEntry, MemberId, SeenState},
+    members::{MemberEntry, MemberId, SeenState, since_when},
     registry::GroupId,
     stored_condition,
 };
@@ -112,7 +112,8 @@ impl Applications {
         }
     }
 
-    /// If all workloads are scaled to zero, Services need no endpoints.
+    /// If all workloads are scaled to zero, Services need no endpoints. Whether they are is known only when
+    /// all members are counted; until then, Services count by the answer before.
     pub(super) fn update_services(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
         let Some(app) = self.apps.get_mut(id) else { return };
         let scaled_to_zero = app.members.are_scaled_to_zero();
@@ -165,7 +166,11 @@ pub(super) fn upsert_member(
         now,
     );
     let entry = MemberEntry {
-        progress: if below == Some(Below::NoReadyEndpoints) { 0 } else { verdict.progress },
+        progress: match state {
+            State::Ready => verdict.progress,
+            _ if below == Some(Below::NoReadyEndpoints) => 0,
+            _ => verdict.progress.min(99),
+        },
         settled: stored.facts.settled || feed.unreadable.is_some(),
         seen,
         below,
@@ -240,11 +245,11 @@ struct Observed {
 
 /// Since when a member is in its state, and the state in which it was last seen.
 ///
-/// The time is what the object reports, or the Pod because of which it is `Failed`, unless the member was seen in
-/// another state then: some objects keep the time of an earlier rollout. Without such a time, it is the time as
-/// counted or stored before, or from now on if the state is new. Otherwise it is unknown: the member may have been
-/// so for long. While a member cannot be read, the state before is kept, so that its time returns with the right to
-/// read it.
+/// The time is what the object reports, or the Pod because of which it is `Failed`, unless the member was
+/// seen in another state then: some objects keep the time of an earlier rollout. If one Pod after the other
+/// fails, it is the time of the first. Without such a time, it is the time as counted or stored before, or
+/// from now on if the state is new. Otherwise it is unknown: the member may have been so for long. While a
+/// member cannot be read, the state before is kept, so that its time returns with the right to read it.
 fn times(
     app: &mut ApplicationState,
     (member_id, kind, name): (MemberId, &GroupKind, &NamespacedName),
@@ -281,7 +286,7 @@ fn times(
         reported => (reported, false),
     };
     // Without a time, the next process would believe the reported one.
-    let since = reported.or(same).or(this_second.filter(|_| is_new || contradicted));
+    let since = since_when(reported, same, has_failed_pod).or(this_second.filter(|_| is_new || contradicted));
     let seen = SeenState { state, since, first_seen: now, not_before: last_seen };
     (since, is_readable.then_some(seen))
 }

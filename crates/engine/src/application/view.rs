@@ -57,7 +57,7 @@ impl Applications {
             name: app.name.clone(),
             healthy: ready == ConditionStatus::True && !app.deleting,
             state,
-            since: since(app, state, ready),
+            since: since(app, feeds, state, ready),
             conditions,
             meaning: None,
         })))
@@ -77,7 +77,7 @@ impl Applications {
         Group {
             kind: app.dialect().kind(),
             name: app.name.clone(),
-            since: since(app, state, ready),
+            since: since(app, feeds, state, ready),
             state,
             deleting: app.deleting,
             conditions: conditions.into_iter().map(condition).collect(),
@@ -118,12 +118,18 @@ impl Applications {
     }
 }
 
-/// As in the stored status: `app.k8s.io` counts suspended members as ready.
+/// As in the stored status: `app.k8s.io` counts suspended members as ready, or as in progress if they block.
 fn counts(app: &ApplicationState) -> ObjectCounts {
     let counts = app.members.counts();
-    match app.app_k8s_io {
-        Some(_) => ObjectCounts { ready: counts.ready + counts.suspended, suspended: 0, ..counts },
-        None => counts,
+    if app.app_k8s_io.is_none() {
+        return counts;
+    }
+    let blocking = i32::try_from(app.members.blocking_suspended()).unwrap_or(i32::MAX);
+    ObjectCounts {
+        ready: counts.ready + counts.suspended - blocking,
+        in_progress: counts.in_progress + blocking,
+        suspended: 0,
+        ..counts
     }
 }
 
@@ -174,7 +180,7 @@ pub(super) fn sample(app: &ApplicationState, feeds: &Feeds) -> GroupSample {
         Some(state) => state,
         None => state(app, feeds, ready),
     };
-    GroupSample::new(&app.publication, &app.members, state, since(app, state, ready))
+    GroupSample::new(&app.publication, &app.members, state, since(app, feeds, state, ready))
 }
 
 /// As in `status.state`. `app.k8s.io` has its own rules for Ready, so its state follows them.
@@ -191,18 +197,19 @@ pub(super) fn state(app: &ApplicationState, feeds: &Feeds, ready: ConditionStatu
 /// Since when the Application is in its state, for probes and the terminal alike. Ready: the stored time, but
 /// not before the latest member became ready, because the status may be old. Otherwise: since the first member
 /// was in this state; a stored time could be about other members.
-fn since(app: &ApplicationState, state: State, ready: ConditionStatus) -> Option<Timestamp> {
+fn since(app: &ApplicationState, feeds: &Feeds, state: State, ready: ConditionStatus) -> Option<Timestamp> {
     let members = &app.members;
     let stored = app.publication.stored_since(READY, ready);
     match state {
+        _ if app.deleting => group_state::deleted_at(feeds, &app.dialect().kind(), &app.name),
         State::Ready if stored.is_some() || members.total() > 0 && members.has_all_times() => {
             stored.max(members.latest())
         }
-        State::Failed | State::Missing | State::InProgress if members.count(state) > 0 => {
-            members.earliest(state)
-        }
-        // Also before it is stored.
-        _ => app.publication.since(READY, ready),
+        // Ready says the same. Also before it is stored.
+        State::Ready | State::Unknown => app.publication.since(READY, ready),
+        _ if members.have(state) => members.earliest(state),
+        // The health check. Ready may have been False before for another reason.
+        _ => app.publication.state_since(state),
     }
 }
 

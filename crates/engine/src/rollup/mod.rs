@@ -249,9 +249,9 @@ impl Grouping for Rollups {
         self.all_claims(kind, name, facts)
     }
 
-    fn add_samples(&self, _feeds: &Feeds, samples: &mut GroupSamples) {
+    fn add_samples(&self, feeds: &Feeds, samples: &mut GroupSamples) {
         for (rollup, triple) in self.all.iter().filter_map(|rollup| Some((rollup, rollup.last_evaluated?))) {
-            samples.add(|| view::sample(rollup, triple));
+            samples.add(|| view::sample(rollup, feeds, triple));
         }
     }
 

@@ -74,7 +74,7 @@ impl Rollups {
             name: rollup.name.clone(),
             healthy: triple.health() == RollupHealth::Healthy && !rollup.deleting,
             state,
-            since: since(rollup, state, triple),
+            since: since(rollup, feeds, state, triple),
             conditions,
             meaning: Some(triple.meaning().into_owned()),
         })))
@@ -129,7 +129,7 @@ pub(super) fn view(rollup: &RollupState, feeds: &Feeds, now: Timestamp) -> Group
         name: rollup.name.clone(),
         state,
         deleting: rollup.deleting,
-        since: since(rollup, state, triple),
+        since: since(rollup, feeds, state, triple),
         conditions: statements(rollup, &evaluation, feeds).into_iter().map(condition).collect(),
         counts: rollup.members.counts(),
         progress: group_state::progress(rollup.members.progress(), state),
@@ -163,14 +163,17 @@ fn as_published(published: &[(&'static str, Statement)]) -> Option<Triple> {
     })
 }
 
-pub(super) fn sample(rollup: &RollupState, triple: Triple) -> GroupSample {
+pub(super) fn sample(rollup: &RollupState, feeds: &Feeds, triple: Triple) -> GroupSample {
     let state = rollup.state(triple);
-    GroupSample::new(&rollup.publication, &rollup.members, state, since(rollup, state, triple))
+    GroupSample::new(&rollup.publication, &rollup.members, state, since(rollup, feeds, state, triple))
 }
 
 /// For probes and the terminal alike. Since the first component was in this state; if none is, since the
 /// health has its value.
-fn since(rollup: &RollupState, state: State, triple: Triple) -> Option<Timestamp> {
+fn since(rollup: &RollupState, feeds: &Feeds, state: State, triple: Triple) -> Option<Timestamp> {
+    if rollup.deleting {
+        return group_state::deleted_at(feeds, &GroupKind::bellwether("Rollup"), &rollup.name);
+    }
     if matches!(state, State::Failed | State::Missing | State::InProgress) && rollup.members.count(state) > 0
     {
         return rollup.members.earliest(state);

@@ -117,12 +117,14 @@ fn application(checks: bool) -> impl Strategy<Value = Value> {
     let kinds = proptest::sample::subsequence(
         vec![
             "Deployment.apps",
+            "Service",
+            "StatefulSet.apps",
             "Widget.acme.io",
             "Pod",
             "ClusterRole.rbac.authorization.k8s.io",
             "Gone.no.where",
         ],
-        0..3,
+        0..4,
     );
     let component = (
         select(&["x", "y"][..]),
@@ -191,11 +193,21 @@ fn object() -> impl Strategy<Value = Value> {
         .prop_map(|(name, ready)| widget(name, ready));
     let paused = select(&NAMES[..])
         .prop_map(|name| with(objects::deployment(name, 1, 3), &json!({"spec": {"paused": true}})));
+    // Services depend on whether all workloads are scaled to zero.
+    let stateful_set = (select(&NAMES[..]), select(&[0, 0, 1][..])).prop_map(|(name, replicas)| {
+        let current = json!({"status": {"currentReplicas": replicas}});
+        with(objects::stateful_set(name, replicas, replicas, "1"), &current)
+    });
     let object = prop_oneof![
         3 => deployment,
         1 => paused,
+        2 => select(&NAMES[..]).prop_map(|name| objects::deployment(name, 0, 0)),
+        2 => stateful_set,
         3 => widget,
-        2 => select(&NAMES[..]).prop_map(service),
+        1 => select(&NAMES[..]).prop_map(service),
+        2 => select(&NAMES[..]).prop_map(objects::selecting_service),
+        1 => (select(&NAMES[..]), any::<bool>())
+            .prop_map(|(name, ready)| objects::endpoint_slice(name, ready)),
         2 => (select(&NAMES[..]), any::<bool>()).prop_map(|(name, ready)| objects::pod(name, ready)),
         2 => select(&NAMES[..]).prop_map(objects::unschedulable_pod),
     ];

@@ -539,15 +539,18 @@ fn own_changes_are_not_a_write_conflict(#[values(Fault::None, Fault::WatchFirst)
     assert_eq!(world.warnings, []);
 }
 
-/// A query counts as the stored status does.
-#[test]
-fn a_suspended_component_counts_as_ready_everywhere() {
+/// A query counts as the stored status does: as ready, unless too little of it runs.
+#[rstest]
+#[case::available(3, (1, 0))]
+#[case::blocking(0, (0, 1))]
+fn a_suspended_component_counts_the_same_everywhere(#[case] ready: i64, #[case] counted: (i32, i32)) {
     let kinds = json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}]});
-    let paused = with(deployment("front", 3, 3), &json!({"spec": {"paused": true}}));
+    let paused = with(deployment("front", ready, 3), &json!({"spec": {"paused": true}}));
     let world = World::with([old_app("web", &kinds), paused]);
     let (kind, name) = key("Application.app.k8s.io", "web");
     let stored = &world.server.get(&kind, &name).expect("it is there")["status"];
     let group = GroupRef::new(OwnKind::Application(Dialect::AppK8sIo), name);
     let counts = world.engine.group(world.now, &group).expect("it is known").counts;
     assert_eq!(stored["componentsReady"], format!("{}/{}", counts.ready, counts.total));
+    assert_eq!((counts.ready, counts.in_progress, counts.suspended), (counted.0, counted.1, 0));
 }

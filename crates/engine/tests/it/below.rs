@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::{
     objects::{
-        self, app, app_of, app_of_kinds, deployment, endpoint_slice, failing_pod, owned_by, pod, replica_set,
-        selecting_service, stateful_set, with,
+        self, app, app_of, app_of_kinds, daemon_set, deployment, endpoint_slice, failing_pod, owned_by, pod,
+        replica_set, selecting_service, stateful_set, with,
     },
     world::World,
 };
@@ -272,6 +272,68 @@ fn a_service_without_a_ready_endpoint_is_in_progress() {
     assert_eq!(world.status("shop").state, Some(State::Ready), "as before, where slices cannot be read");
 }
 
+fn all_kinds_with_services() -> Value {
+    let kind = |group: &str, kind: &str| json!({"group": group, "kind": kind});
+    json!({"componentKinds": [kind("apps", "Deployment"), kind("", "Service"), kind("apps", "StatefulSet")]})
+}
+
+fn scaled_to_zero(name: &str) -> Value {
+    with(stateful_set(name, 0, 0, "1"), &json!({"status": {"currentReplicas": 0}}))
+}
+
+/// Members are counted by kind, so a Service comes between a Deployment and a StatefulSet.
+#[rstest]
+#[case::one_runs(vec![deployment("worker", 0, 0), stateful_set("db", 1, 1, "1")], State::InProgress)]
+#[case::all_are_scaled_to_zero(vec![scaled_to_zero("db")], State::Ready)]
+fn an_edit_does_not_change_whether_a_service_needs_endpoints(
+    #[case] workloads: Vec<Value>,
+    #[case] state: State,
+) {
+    let group = [app("shop", &all_kinds_with_services()), selecting_service("db")];
+    let mut world = World::with(group.into_iter().chain(workloads));
+    assert_eq!(world.status("shop").state, Some(state));
+    world.edit("Application.bellwether.dev", "shop", |it| it["spec"]["description"] = json!("a shop"));
+    assert_eq!(world.status("shop").state, Some(state), "after an edit");
+    world.put(app("new", &all_kinds_with_services()));
+    assert_eq!(world.status("new").state, Some(state), "of a new Application");
+    world.restart();
+    world.step(bellwether_engine::Event::Tick);
+    world.deliver_in_batches();
+    world.settle();
+    assert_eq!(world.status("shop").state, Some(state), "after lists that came in one batch");
+}
+
+/// In one step, a workload starts, its Service loses its endpoint, and the spec is edited.
+#[test]
+fn a_batch_leaves_services_as_single_events_do() {
+    let mut world = World::with([
+        app("shop", &all_kinds_with_services()),
+        deployment("worker", 0, 0),
+        scaled_to_zero("db"),
+        selecting_service("db"),
+        endpoint_slice("db", true),
+    ]);
+    assert_eq!(world.status("shop").state, Some(State::Ready));
+    let edited = json!({"spec": {"description": "a shop"}});
+    let observed = json!({"status": {"observedGeneration": 9}});
+    for object in [
+        with(stateful_set("db", 1, 1, "1"), &observed),
+        with(app("shop", &all_kinds_with_services()), &edited),
+        endpoint_slice("db", false),
+    ] {
+        world.server.put(object);
+    }
+    world.deliver_in_batches();
+    world.settle();
+    assert_eq!(line(&world), "InProgress NoReadyEndpoints, InProgress NoReadyEndpoints: no cause");
+    for object in [app("shop", &all_kinds_with_services()), with(scaled_to_zero("db"), &observed)] {
+        world.server.put(object);
+    }
+    world.deliver_in_batches();
+    world.settle();
+    assert_eq!(world.status("shop").state, Some(State::Ready), "all workloads are scaled to zero");
+}
+
 #[test]
 fn a_service_without_selector_needs_no_endpoints() {
     let world = World::with([app("shop", &services_and_deployments()), objects::service("web")]);
@@ -350,6 +412,50 @@ fn a_workload_is_failed_since_its_pod_is_not_ready() {
     assert_eq!(status_of(&world), failed);
 }
 
+/// The first Pod to fail is evicted; another one has failed since.
+#[test]
+fn a_workload_stays_failed_since_its_first_pod_failed() {
+    let mut world = world();
+    revision(&mut world, "1");
+    let begin = world.now;
+    run(&mut world, "1", failing_pod("web-1-a", BACK_OFF, &json!(begin.to_string())));
+    world.pass(SignedDuration::from_mins(30));
+    let second = pulling(&world, "web-1-b");
+    run(&mut world, "1", second);
+    world.pass(SignedDuration::from_mins(5)).delete(POD, "web-1-a");
+    assert_eq!(
+        line(&world),
+        "Failed ImagePullBackOff, Failed ImagePullBackOff: Pod/web-1-b ImagePullBackOff"
+    );
+    let failed = (Some(State::Failed), Some(begin.to_string()));
+    assert_eq!(status_of(&world), failed);
+    world.restart();
+    world.settle();
+    assert_eq!(status_of(&world), failed, "also after a restart");
+}
+
+/// A rollout from template A to B is undone: the third generation has template A again, and Pods that were
+/// never replaced keep the label of the first.
+#[test]
+fn pods_of_a_daemon_set_count_after_a_rollback() {
+    let kinds = json!({"componentKinds": [{"group": "apps", "kind": "DaemonSet"}]});
+    let agent = |generation: &str, updated: i64| daemon_set("agent", (1, updated, 2), generation);
+    let mut world = World::with([app("shop", &kinds), agent("2", 1)]);
+    let owner = uid(&world, "DaemonSet.apps", "agent");
+    let labels = json!({"metadata": {"labels": {"pod-template-generation": "1"}}});
+    let old = with(pulling(&world, "agent-a"), &labels);
+    world.put(owned_by(old, "DaemonSet", "agent", &owner)).pass(SignedDuration::from_secs(90));
+    let rolling_out = "InProgress RollingOut, InProgress RollingOut: no cause";
+    assert_eq!(line(&world), rolling_out, "a Pod of the old template");
+    world.put(agent("3", 1));
+    assert_eq!(line(&world), rolling_out, "it may be of either template");
+    world.put(agent("3", 2));
+    assert_eq!(
+        line(&world),
+        "Failed ImagePullBackOff, Failed ImagePullBackOff: Pod/agent-a ImagePullBackOff"
+    );
+}
+
 /// A fix was just applied: the Pods are still those of the revision before.
 #[test]
 fn pods_do_not_count_until_the_latest_generation_is_observed() {
@@ -423,7 +529,7 @@ fn what_is_below_does_not_overrule_the_rule_of_a_user() {
     world.put(rule("Deployment", "apps", "InProgress")).settle();
     assert_eq!(world.status("shop").state, Some(State::InProgress));
     let mut world = World::with([app("shop", &services_and_deployments()), selecting_service("web")]);
-    assert_eq!(member(&world).rule.as_deref(), Some("builtin/Service endpoints"));
+    assert_eq!(member(&world).rule.as_deref(), Some("builtin/ServiceEndpoints"));
     assert_eq!(world.status("shop").state, Some(State::InProgress));
     world.put(rule("Service", "", "Ready")).settle();
     assert_eq!(world.status("shop").state, Some(State::Ready));

@@ -95,13 +95,14 @@ fn wants(world: &World) -> usize {
 proptest! {
     #![proptest_config(some(64))]
 
-    /// Delivered one by one, or all at the end, in any order of feeds, with relists, duplicates and stale
-    /// events: the result is the same.
+    /// Delivered one by one, or all at the end, in any order of feeds or in batches, with relists, duplicates
+    /// and stale events: the result is the same.
     #[test]
     fn any_order_of_events_converges(
         actions in prop::collection::vec(quiet_action(false), 1..30),
         seed in any::<u64>(),
         noise in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 0..30),
+        batches in any::<bool>(),
     ) {
         let (mut prompt, mut late) = (World::new(), World::new());
         for world in [&mut prompt, &mut late] {
@@ -116,6 +117,9 @@ proptest! {
         }
         late.shuffle(seed);
         late.step(Event::Tick);
+        if batches {
+            late.deliver_in_batches();
+        }
         for (index, again) in noise.iter().filter(|_| !history.is_empty()) {
             for _ in 0..3 {
                 late.deliver();
@@ -124,6 +128,9 @@ proptest! {
             late.repeat(object);
             if *again {
                 late.relist(&object.kind);
+            }
+            if batches {
+                late.deliver_in_batches();
             }
         }
         late.settle_now();

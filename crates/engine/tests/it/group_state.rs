@@ -9,7 +9,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::{
-    objects::{app_of, app_of_kinds, deployment, widget, with},
+    objects::{self, app_of, app_of_kinds, deployment, health_check, widget, with},
+    server::identity,
     world::World,
 };
 
@@ -79,6 +80,11 @@ fn the_reason_without_a_member() {
     let status = world.status("web");
     assert_eq!((status.state, status.reason.as_deref()), (Some(State::Unknown), Some("Forbidden")));
     assert_eq!(status.progress, Some(99), "all members are done, but the Application is not ready");
+    world.unreadable("Deployment.apps", None);
+    world.unreadable("Widget.acme.io", Some(Unreadable::Failing { why: "overloaded".into() }));
+    world.settle();
+    let widget = world.status("web").objects.remove(0);
+    assert_eq!((widget.status, widget.progress), (State::Unknown, 99), "not ready either");
 }
 
 /// Without a health check, `status.ready` would contradict the condition Ready.
@@ -107,6 +113,83 @@ fn since_when_members_decide() {
     world.put(widget("a", Some("True")));
     assert!(group(&world).since >= Some(after), "b failed later");
     assert_eq!(summary(&world, "Application", &name).since, group(&world).since);
+}
+
+/// The time of a query, of a listing and of the metrics.
+fn since(world: &World) -> Option<String> {
+    let group = group(world);
+    let GroupStatus::Known(summary) = world.engine.summary(world.now, &group.kind, &group.name) else {
+        panic!("nothing is known of it")
+    };
+    let samples = world.engine.group_samples(9).samples;
+    assert_eq!(
+        (summary.since, samples[0].since),
+        (group.since, group.since),
+        "all readers get the same time"
+    );
+    group.since.map(|since| since.to_string())
+}
+
+/// An Application that is `Failed` for two days.
+fn failed_for_long(spec: &Value) -> World {
+    let mut world = World::with([with(app_of_kinds("web"), &json!({ "spec": spec })), failed("a")]);
+    world.pass(SignedDuration::from_hours(48));
+    world
+}
+
+fn delete(object: &mut Value, at: &str) {
+    object["metadata"]["deletionTimestamp"] = at.into();
+    object["metadata"]["finalizers"] = json!(["foregroundDeletion"]);
+}
+
+#[test]
+fn an_application_is_terminating_since_its_deletion() {
+    let mut world = failed_for_long(&json!({}));
+    let deleted = world.now.to_string();
+    world.pass(SignedDuration::from_secs(30));
+    world.edit("Application.bellwether.dev", "web", |app| delete(app, &deleted));
+    assert_eq!(group(&world).state, State::Terminating);
+    assert_eq!(since(&world), Some(deleted));
+}
+
+#[test]
+fn a_rollup_is_terminating_since_its_deletion() {
+    let (mut world, _) = rollup(&[None]);
+    world.pass(SignedDuration::from_hours(48));
+    let deleted = world.now.to_string();
+    world.edit("Rollup.bellwether.dev", "all", |rollup| delete(rollup, &deleted));
+    assert_eq!(group(&world).state, State::Terminating);
+    assert_eq!(since(&world), Some(deleted));
+}
+
+/// The condition Ready is False for longer: a member had failed.
+#[test]
+fn the_member_that_decides_says_since_when() {
+    let mut world = failed_for_long(&json!({}));
+    let deleted = world.now.to_string();
+    world.edit("Widget.acme.io", "a", |widget| delete(widget, &deleted));
+    assert_eq!((group(&world).state, since(&world)), (State::Terminating, Some(deleted)));
+
+    let mut world = failed_for_long(&json!({}));
+    let paused_at = world.now.to_string();
+    world.put(with(deployment("b", 1, 3), &json!({"spec": {"paused": true}})));
+    world.put(widget("a", Some("True")));
+    assert_eq!((group(&world).state, since(&world)), (State::InProgress, Some(paused_at)));
+}
+
+#[test]
+fn an_application_waits_for_its_health_check_since_the_change_of_its_state() {
+    let mut world = failed_for_long(&health_check("check:1"));
+    let (pods, not_ready) = (GroupKind::pod(), objects::pod("check", false)["status"].clone());
+    let check = world.server.list(&pods).next().expect("its Pod").clone();
+    let (_, name) = identity(&check);
+    world.server.edit(&pods, &name, |pod| pod["status"] = not_ready);
+    world.settle();
+    world.pass(SignedDuration::from_mins(5));
+    let mended = world.now;
+    world.put(widget("a", Some("True")));
+    world.pass(SignedDuration::from_mins(5));
+    assert_eq!((group(&world).state, since(&world)), (State::InProgress, Some(mended.to_string())));
 }
 
 fn condition(kind: &str, status: &str) -> Value {

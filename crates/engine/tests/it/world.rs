@@ -224,6 +224,25 @@ impl World {
         true
     }
 
+    /// Delivers everything that the feeds have, in one step of the engine; then what that makes them list,
+    /// and so on.
+    pub(crate) fn deliver_in_batches(&mut self) {
+        loop {
+            self.distribute();
+            let feeds: Vec<_> = self.feeds.keys().copied().collect();
+            let mut batch = Vec::new();
+            for id in feeds {
+                while let Some(event) = self.receive(id) {
+                    batch.push(event);
+                }
+            }
+            if batch.is_empty() {
+                return;
+            }
+            self.step_through(batch);
+        }
+    }
+
     pub(crate) fn wants(&self) -> BTreeMap<Slot, Write> {
         self.slots.iter().filter_map(|slot| Some((slot.clone(), self.wanted(slot)?))).collect()
     }
@@ -233,12 +252,17 @@ impl World {
     }
 
     /// One step of the engine.
+    pub(crate) fn step(&mut self, event: Event) {
+        self.step_through([event]);
+    }
+
+    /// One step of the engine with a batch of events.
     ///
     /// # Panics
     ///
     /// If an effect is for another cluster than the hub, which is the only one here.
-    pub(crate) fn step(&mut self, event: Event) {
-        let effects = self.engine.step(self.now, [event]);
+    fn step_through(&mut self, events: impl IntoIterator<Item = Event>) {
+        let effects = self.engine.step(self.now, events);
         for effect in &effects {
             match effect {
                 Effect::Follow { feed, cluster, kind, lens } => {
@@ -288,8 +312,15 @@ impl World {
     }
 
     fn deliver_from(&mut self, id: FeedId) {
-        let Some(feed) = self.feeds.get_mut(&id) else { return };
-        let Some(message) = feed.queue.pop_front() else { return };
+        if let Some(event) = self.receive(id) {
+            self.step(event);
+        }
+    }
+
+    /// The next message of a feed, as the event for the engine.
+    fn receive(&mut self, id: FeedId) -> Option<Event> {
+        let feed = self.feeds.get_mut(&id)?;
+        let message = feed.queue.pop_front()?;
         feed.received.receive(&message);
         let event = match message {
             FeedMessage::Served(served) => FeedEvent::Served(served),
@@ -303,7 +334,7 @@ impl World {
                 FeedEvent::Applied(name, Box::new(seen))
             }
         };
-        self.step(Event::Feed(id, event));
+        Some(Event::Feed(id, event))
     }
 
     /// Queues new changes for the feeds of their kinds.

@@ -82,7 +82,7 @@ impl Oracle<'_> {
         for part in all.parts.iter_mut().filter(|part| part.lacks_endpoints && !are_scaled_to_zero) {
             (part.state, part.progress) = (State::InProgress, 0);
             if let Some(says) = &mut part.says {
-                let words = ["NoReadyEndpoints", "no ready endpoints", "builtin/Service endpoints"];
+                let words = ["NoReadyEndpoints", "no ready endpoints", "builtin/ServiceEndpoints"];
                 *says = words.map(str::to_owned).into();
             }
         }
@@ -166,15 +166,16 @@ impl Oracle<'_> {
             }
             _ => (verdict.state, (verdict.reason.to_string(), verdict.message.to_string(), rule(&verdict))),
         };
+        let state = if is_readable { state } else { State::Unknown };
         Part {
             kind: kind.clone(),
             name: object.name.name.to_string(),
-            state: if is_readable { state } else { State::Unknown },
-            blocks: is_readable && state == State::Suspended && verdict.blocks,
+            state,
+            blocks: state == State::Suspended && verdict.blocks,
             scaled_to_zero: is_scaled_to_zero(kind, &verdict),
             lacks_endpoints: matches!(below, Below::NoReadyEndpoints),
             cause: below.cause(),
-            progress: verdict.progress,
+            progress: if state == State::Ready { verdict.progress } else { verdict.progress.min(99) },
             // An object of an unreadable kind does not affect Settled.
             settled: !is_readable || object.is_latest_observed(&verdict),
             handed_over: false,
