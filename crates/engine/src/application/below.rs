@@ -77,11 +77,9 @@ impl BelowMembers {
         let failed_after = self.failed_after.filter(|_| feed.unreadable.is_none())?;
         if let KindFacts::Service { selects_pods: true } = stored.facts.kind_facts {
             let verdict = &stored.facts.verdict;
-            let counted_so_far = Bug::AskCountedWorkloads.is_planted() && app.members.are_scaled_to_zero();
-            let scaled_to_zero = counted_so_far || app.is_scaled_to_zero;
             let is_without = verdict.state == State::Ready
                 && verdict.rule.source != Source::User
-                && !scaled_to_zero
+                && !app.is_scaled_to_zero
                 && self.index.has_ready_endpoint(&stored.name, feeds) == Some(false);
             return is_without.then_some(Below::NoReadyEndpoints);
         }
