@@ -409,12 +409,11 @@ fn members(group: &Group, count: usize, more: bool) -> &'static str {
 /// `Application shop/checkout: Failed for 2m (since 2026-11-14 11:58 UTC), 2/5 ready`
 pub fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
     let since = match group.since {
-        // Of a group that is being deleted, `since` is not when the deletion began.
-        Some(since) if !group.deleting => {
+        Some(since) => {
             let minute = since.strftime("%Y-%m-%d %H:%M");
             format!(" for {} (since {minute} UTC)", how_long(since, now))
         }
-        _ => String::new(),
+        None => String::new(),
     };
     let message = group.deciding_condition().map_or("", |statement| &statement.message).trim_end_matches('.');
     let has_causes = group.members.iter().any(|member| is_bad(member.state));

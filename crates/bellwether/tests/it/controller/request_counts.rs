@@ -97,6 +97,9 @@ async fn nothing_is_written_for_nothing_below_members() -> Result<()> {
 "
         ))
         .await?;
+    let status =
+        json!({"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "unavailableReplicas": 1});
+    fixture.report("deployment/web", status).await?;
     let uid =
         async |object: &str| -> Result<String> { Ok(text(&fixture.get(object).await?["metadata"]["uid"])) };
     let set = format!(
