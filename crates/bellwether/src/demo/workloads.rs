@@ -11,6 +11,9 @@ use super::{
     store::Store,
 };
 
+/// The annotation of Deployments and ReplicaSets with the number of their revision.
+const REVISION: &str = "deployment.kubernetes.io/revision";
+
 /// The alphabet of generated names in Kubernetes, which has no vowels.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
@@ -68,6 +71,12 @@ fn roll_out(store: &mut Store, memory: &mut Memory, it: &Value) {
     let hash = version(template);
     let name = format!("{}-{hash}", text(&it["metadata"]["name"]));
     let sets = owned(store, &replica_set(), it);
+    let last = sets.iter().map(revision).max().unwrap_or_default();
+    if let Some(set) = sets.iter().find(|set| text(&set["metadata"]["name"]) == name) {
+        let number = if revision(set) < last { last + 1 } else { last };
+        set_revision(store, &replica_set(), set, number);
+        set_revision(store, &deployment(), it, number);
+    }
     let (newest, old): (Vec<_>, Vec<_>) = sets.iter().map(Set::of).partition(|set| set.name == name);
     let Some(newest) = newest.into_iter().next() else {
         let mut template = template.clone();
@@ -77,6 +86,7 @@ fn roll_out(store: &mut Store, memory: &mut Memory, it: &Value) {
             "apiVersion": "apps/v1", "kind": "ReplicaSet",
             "metadata": {
                 "name": name, "labels": template["metadata"]["labels"], "ownerReferences": [owner_reference(it)],
+                "annotations": { REVISION: (last + 1).to_string() },
             },
             "spec": { "replicas": 0, "template": template },
         }));
@@ -94,6 +104,21 @@ fn roll_out(store: &mut Store, memory: &mut Memory, it: &Value) {
         scale(store, set, left);
     }
     write_status(store, memory, it, &newest, &old, min);
+}
+
+fn revision(it: &Value) -> u64 {
+    text(&it["metadata"]["annotations"][REVISION]).parse().unwrap_or_default()
+}
+
+fn set_revision(store: &mut Store, kind: &GroupKind, it: &Value, number: u64) {
+    if revision(it) != number {
+        let annotations = json!({ REVISION: number.to_string() });
+        store.patch(
+            kind,
+            text(&it["metadata"]["name"]),
+            &json!({ "metadata": { "annotations": annotations } }),
+        );
+    }
 }
 
 /// The old ReplicaSet to scale down next, and to how many replicas: those with unready Pods first.
