@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn states_at_the_end_of_every_scene() {
         let ready = ["mysql Ready 2/2", "wordpress Ready 4/4"];
-        let web = "  Pod InProgress PodNotReady +0: container wordpress: running, not ready";
+        let web = "  StatefulSet InProgress ReplicasNotReady +0: 0 of 1 replica ready";
         let with_platform = ["platform Ready 3/3", "mysql Ready 2/2", "wordpress Ready 4/4"];
         let failed = "  DiskPool Failed HealFailed +0: 1 of 4 disks failed, no spare disk";
         let expected: [&[&str]; 13] = [
