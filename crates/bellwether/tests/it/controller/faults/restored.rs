@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result};
-use bellwether_testkit::{Cluster, Part, eventually};
+use bellwether_testkit::{Cluster, FaultProxy, Part, Requests, Verb, eventually};
 use serde_json::{Value, json};
 
 use super::super::{Controller, ControllerFixture, TIMEOUT, condition};
@@ -68,7 +68,8 @@ async fn a_backup_is_restored_under_running_controllers() -> Result<()> {
     // In another namespace, where it has nothing to write.
     let elsewhere = cluster.namespace("elsewhere").await?;
     let arguments = ["--leader-elect=false", "--watch-namespace", &elsewhere];
-    let without_lease = Controller::start(cluster.admin(), &arguments).await?;
+    let proxy = FaultProxy::before(&cluster).await?;
+    let without_lease = Controller::start(&cluster.admin().via(proxy.address()), &arguments).await?;
 
     back_up(&cluster)?;
     // After the backup, versions and objects go on.
@@ -79,6 +80,10 @@ async fn a_backup_is_restored_under_running_controllers() -> Result<()> {
     let many: String =
         (0..300).map(|number| super::super::config(&format!("many-{number}"), "none", None)).collect();
     fixture.kubectl.ok_with_input(&["create", "-f", "-"], &many).await?;
+    // Only versions that it has read can go back for a controller.
+    let lists = Requests::of(Verb::List, "customresourcedefinitions.apiextensions.k8s.io");
+    let lists_before = proxy.count(&lists);
+    eventually(TIMEOUT, "the versions are read", async || Ok(proxy.count(&lists) > lists_before + 1)).await?;
     let seen = |controller: &Controller| {
         let log = controller.program.log();
         log.contains("the cluster was restored from a backup")
