@@ -110,7 +110,10 @@ async fn every_field() -> Result<()> {
     let is_so = |status: &Value| {
         status["componentsReady"] == "2/5"
             && condition(status, "HealthCheckValid")["status"] == "True"
-            && text(&condition(status, "Ready")["message"]).contains("no external address")
+            && status["objectCounts"]["missing"] == 1
+            && ["no external address", "no ready endpoints"]
+                .iter()
+                .all(|reason| text(&condition(status, "Ready")["message"]).contains(reason))
     };
     let status = fixture.status("wordpress", "two of five are ready", is_so).await?;
     assert_snapshot!("status", redacted(&status, &fixture.namespace));
