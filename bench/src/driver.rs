@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, mem, sync::Arc};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use bellwether_engine::{
     Cluster, ClusterSource, ClusterSources, Effect, Engine, Event, FeedEvent, FeedId, GroupKind, Lens,
     NamespacedName, ObservedObject, Outcome, ProjectionContext, ResourceVersion, ServedResource, Slot, Write,
@@ -71,7 +71,7 @@ impl Driver {
     }
 
     /// An engine with these objects of one of Bellwether's kinds and none of their members. `plural` is the
-    /// plural of the only kind of members.
+    /// plural of the only kind of members; of the kinds below it there are no objects.
     pub fn of(own_kind: &str, own: impl Iterator<Item = Json>, plural: &str) -> Result<Self> {
         let mut own: Vec<_> = own.collect();
         let mut engine = Engine::new();
@@ -95,18 +95,22 @@ impl Driver {
             }
             events.push(Event::Feed(*feed, FeedEvent::ListCompleted));
         }
-        let effects = route(&mut engine, &mut sources, now, events);
-        let members = &sources.get(&Cluster::hub())?.0[own_feeds.len()..];
-        let [(feed, _, lens)] = members else {
-            bail!("the engine follows {} kinds of members, want 1", members.len());
-        };
-        let members = (*feed, Arc::clone(lens));
-        route(
-            &mut engine,
-            &mut sources,
-            now,
-            [Event::Feed(members.0, FeedEvent::Served(served("v1", plural)))],
-        );
+        let mut effects = route(&mut engine, &mut sources, now, events);
+        let followed = sources.get(&Cluster::hub())?.0[own_feeds.len()..].to_vec();
+        let mut members = None;
+        for (feed, kind, lens) in followed {
+            let own_plural = format!("{}s", kind.kind.to_lowercase());
+            let mut events = vec![FeedEvent::Served(served("v1", &own_plural))];
+            if own_plural == plural {
+                members = Some((feed, lens));
+            } else {
+                // Below the members there is nothing.
+                events.extend([FeedEvent::ListStarted, FeedEvent::ListCompleted]);
+            }
+            let events = events.into_iter().map(|event| Event::Feed(feed, event));
+            effects.extend(route(&mut engine, &mut sources, now, events));
+        }
+        let members = members.with_context(|| format!("the engine does not follow {plural}"))?;
         Ok(Self { engine, sources, now, own: own_feeds, members, wanted: wanted(effects).collect(), version })
     }
 
