@@ -182,7 +182,8 @@ fn fields(status: &Value) -> Fields {
         let group = if group.is_empty() { group } else { format!(".{group}") };
         format!("{}{group} {} {}", text(&it["kind"]), text(&it["name"]), text(&it["status"]))
     };
-    let types: Vec<_> = conditions.iter().map(|it| text(&it["type"])).collect();
+    // The old controller has no `Stalled`.
+    let types: Vec<_> = conditions.iter().map(|it| text(&it["type"])).filter(|it| it != "Stalled").collect();
     BTreeMap::from([
         ("observedGeneration", status["observedGeneration"].to_string()),
         ("conditions", types.join(" ")),
