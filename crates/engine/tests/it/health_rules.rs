@@ -57,7 +57,7 @@ fn a_rule_is_created_changed_and_deleted() {
     assert_eq!(listed_since(&world, before), ["Widget.acme.io"; 3]);
 }
 
-/// That a rule is valid from the start is no Event; that it is invalid is a Warning at once.
+/// A new valid rule gets no Event, a new invalid rule gets a Warning at once.
 #[test]
 fn only_an_invalid_rule_is_an_event_from_the_start() {
     let created = "2026-11-14T10:00:00Z";

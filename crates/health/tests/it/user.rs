@@ -102,7 +102,7 @@ fn clauses(#[case] status: Json, #[case] expected: &str) {
     assert_eq!(verdict.progress, if verdict.state == State::Ready { 100 } else { 0 });
 }
 
-/// What runs of a suspended object must be available, whoever says that it is suspended.
+/// A suspended object that is not available blocks, also by the rule of a user.
 #[rstest]
 #[case::none_available(json!({"replicas": 3, "availableReplicas": 0}), true)]
 #[case::all_available(json!({"replicas": 3, "availableReplicas": 3}), false)]

@@ -18,7 +18,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(3);
 const BUSY: Fault = Fault::Answer { status: StatusCode::TOO_MANY_REQUESTS, retry_after: Some(RETRY_AFTER) };
 
 impl FaultFixture<'_> {
-    /// Checks that a list that hangs was not repeated again and again before its kind was reported. A request
+    /// Checks that a list that hangs was not repeated in a loop before its kind was reported. A request
     /// lasts until its timeout, of a minute.
     fn did_not_wait_for(&self, resource: &str) {
         let lists = self.count(Verb::List, resource);
