@@ -17,6 +17,7 @@ use bellwether_model::State;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    event::Unreadable,
     facts::{Facts, KindFacts, OwnerReference, PodFacts},
     feeds::{Feeds, ObjectId, StoredObject},
     id::{Cluster, GroupKind, NamespacedName},
@@ -60,14 +61,16 @@ pub(crate) enum Below {
     FailedPod(ObjectId),
     /// It is a Service without a ready endpoint.
     NoReadyEndpoints,
+    /// It is Failed because of a Pod, by the stored status: what is below cannot be listed yet.
+    StoredFailure,
 }
 
 impl Below {
-    /// The Pod because of which the member is not ready.
+    /// The Pod because of which the member is not ready, if Pods are known.
     pub(crate) fn cause(self) -> Option<ObjectId> {
         match self {
             Self::Cause(pod) | Self::FailedPod(pod) => Some(pod),
-            Self::NoReadyEndpoints => None,
+            Self::NoReadyEndpoints | Self::StoredFailure => None,
         }
     }
 }
@@ -229,19 +232,15 @@ impl BelowIndex {
         }
     }
 
-    /// Whether the Service has an endpoint that is ready; `None` if its EndpointSlices cannot be read.
+    /// Whether the Service has an endpoint that is ready; `None` if its EndpointSlices are not known.
     pub(crate) fn has_ready_endpoint(&self, service: &NamespacedName, feeds: &Feeds) -> Option<bool> {
         let slices = GroupKind::new("discovery.k8s.io", "EndpointSlice");
-        let (_, feed) = feeds.of_kind(&Cluster::hub(), &slices)?;
-        (feed.listed && feed.unreadable.is_none()).then(|| self.ready_slices.contains_key(service))
+        is_known_below(&slices, feeds).then(|| self.ready_slices.contains_key(service))
     }
 
     /// The Pod of the current revision that is not ready and the most telling.
     fn worst_pod(&self, kind: &GroupKind, workload: &StoredObject, feeds: &Feeds) -> Option<&UnreadyPod> {
-        let is_readable = |kind: &GroupKind| {
-            feeds.of_kind(&Cluster::hub(), kind).is_some_and(|(_, feed)| feed.unreadable.is_none())
-        };
-        if !is_readable(&GroupKind::pod()) {
+        if !is_known_below(&GroupKind::pod(), feeds) {
             return None;
         }
         let current = match &workload.facts.kind_facts {
@@ -260,7 +259,7 @@ impl BelowIndex {
                 .filter_map(|(_, pods)| pods.first())
                 .min();
         }
-        if !is_readable(&GroupKind::new("apps", "ReplicaSet")) {
+        if !is_known_below(&GroupKind::new("apps", "ReplicaSet"), feeds) {
             return None;
         }
         // The ReplicaSet may be listed after the Deployment that names its revision.
@@ -280,9 +279,26 @@ impl Owner {
     }
 }
 
+/// Whether the objects of a kind count. While the API server fails, those that were listed before do.
+fn is_known_below(kind: &GroupKind, feeds: &Feeds) -> bool {
+    feeds.of_kind(&Cluster::hub(), kind).is_some_and(|(_, feed)| {
+        feed.listed && matches!(feed.unreadable, None | Some(Unreadable::Failing { .. }))
+    })
+}
+
+/// Whether the API server fails to list a kind below an object for the first time.
+pub(crate) fn is_first_list_failing(kind: &GroupKind, feeds: &Feeds) -> bool {
+    let is_failing = |(group, kind): &(&str, &str)| {
+        feeds.of_kind(&Cluster::hub(), &GroupKind::new(group, kind)).is_some_and(|(_, feed)| {
+            !feed.listed && matches!(feed.unreadable, Some(Unreadable::Failing { .. }))
+        })
+    };
+    kinds_below(kind).iter().any(is_failing)
+}
+
 /// Whether a failed Pod makes its workload `Failed`, with the reason of the Pod. A user's rule for the workload
 /// comes first. A deadline only says for how long.
-fn may_fail(verdict: &Verdict) -> bool {
+pub(crate) fn may_fail(verdict: &Verdict) -> bool {
     let is_deadline = verdict.state == State::Failed && verdict.reason == PROGRESS_DEADLINE_EXCEEDED;
     verdict.rule.source != Source::User && (verdict.state == State::InProgress || is_deadline)
 }

@@ -49,7 +49,8 @@ pub fn status(oracle: &Oracle<'_>, app: &Object) -> Option<Value> {
             let state = if is_readable { verdict.state } else { State::Unknown };
             workloads.extend(is_scaled_to_zero(&kind, &verdict));
             // A Pod below makes it Failed, which counts as in progress here, as it was before.
-            if is_readable && matches!(oracle.below(object, &verdict, &rules), Below::NoReadyEndpoints) {
+            if is_readable && matches!(oracle.below(object, &verdict, &rules, None), Below::NoReadyEndpoints)
+            {
                 services.push(components.len());
             }
             let status = match state {

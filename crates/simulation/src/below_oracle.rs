@@ -2,7 +2,8 @@
 
 use std::{rc::Rc, sync::Arc};
 
-use bellwether_engine::{FAILED_AFTER, GroupKind};
+use bellwether_api::ObjectStatus;
+use bellwether_engine::{FAILED_AFTER, GroupKind, Unreadable};
 use bellwether_health::{Source, Verdict, user::CompiledRule};
 use bellwether_model::State;
 use jiff::Timestamp;
@@ -19,6 +20,8 @@ pub(crate) enum Below {
     Cause(Rc<Object>),
     /// It is Failed because this Pod is.
     FailedPod(Rc<Object>, Verdict),
+    /// It is Failed because of a Pod, by the stored status.
+    StoredFailure(ObjectStatus),
     /// A Service without a ready endpoint.
     NoReadyEndpoints,
 }
@@ -28,6 +31,7 @@ impl Below {
     pub(crate) fn cause(&self) -> Option<String> {
         match self {
             Self::Cause(pod) | Self::FailedPod(pod, _) => Some(pod.name.name.to_string()),
+            Self::StoredFailure(stored) => stored.cause.as_ref().map(|cause| cause.name.clone()),
             Self::Nothing | Self::NoReadyEndpoints => None,
         }
     }
@@ -50,14 +54,38 @@ pub(crate) fn is_scaled_to_zero(kind: &GroupKind, verdict: &Verdict) -> Option<b
         .then_some(matches!(&*verdict.reason, "ScaledToZero" | "NoMatchingNodes"))
 }
 
+fn is_failing(known: &Known) -> bool {
+    matches!(known.unreadable, Some(Unreadable::Failing { .. }))
+}
+
+/// Whether a failed Pod makes the workload Failed.
+fn may_fail(workload: &Verdict) -> bool {
+    match workload.state {
+        _ if workload.rule.source == Source::User => false,
+        State::Failed => &*workload.reason == "ProgressDeadlineExceeded",
+        state => state == State::InProgress,
+    }
+}
+
 impl Oracle<'_> {
-    pub(crate) fn below(&self, object: &Object, verdict: &Verdict, rules: &[Arc<CompiledRule>]) -> Below {
+    /// `stored`: the object in the stored status. It counts while a kind below has never been listed, because
+    /// the API server fails.
+    pub(crate) fn below(
+        &self,
+        object: &Object,
+        verdict: &Verdict,
+        rules: &[Arc<CompiledRule>],
+        stored: Option<&ObjectStatus>,
+    ) -> Below {
+        let is_failing = |kind| self.kinds.get(&kind).is_some_and(|known| !known.listed && is_failing(known));
+        let stored = stored.filter(|_| kinds_below([object.kind.clone()]).any(is_failing));
         let uid = object.uid();
         if &*object.kind.kind != "Service" && !object.is_latest_observed(verdict) {
             return Below::Nothing;
         }
         let (owner, label) = match &*object.kind.kind {
-            "Service" => return self.below_service(object, verdict),
+            "Service" => return self.below_service(object, verdict, stored),
+            _ if stored.is_some() => return Self::stored_failure(verdict, stored),
             "Deployment" => {
                 let sets = self.children("ReplicaSet.apps", object, uid);
                 let revision = |object: &Object| {
@@ -115,11 +143,7 @@ impl Oracle<'_> {
         let failed = || running().filter(|(verdict, _)| verdict.state == State::Failed);
         let permanent = failed()
             .find(|(verdict, _)| matches!(&*verdict.reason, "ErrImageNeverPull" | "InvalidImageName"));
-        let may_fail = match workload.state {
-            _ if workload.rule.source == Source::User => false,
-            State::Failed => &*workload.reason == "ProgressDeadlineExceeded",
-            state => state == State::InProgress,
-        };
+        let may_fail = may_fail(workload);
         if let Some((verdict, pod)) = permanent.or_else(|| failed().next()) {
             let fails = may_fail && (permanent.is_some() || has_lasted(verdict.since));
             let pod = Rc::clone(pod);
@@ -137,13 +161,28 @@ impl Oracle<'_> {
         }
     }
 
+    fn stored_failure(workload: &Verdict, stored: Option<&ObjectStatus>) -> Below {
+        let is_of_pod = |stored: &&ObjectStatus| {
+            let cause = stored.cause.as_ref().and_then(|cause| cause.reason.as_ref());
+            stored.status == State::Failed && cause.is_some() && cause == stored.reason.as_ref()
+        };
+        match stored.filter(is_of_pod).filter(|_| may_fail(workload)) {
+            Some(stored) => Below::StoredFailure(stored.clone()),
+            None => Below::Nothing,
+        }
+    }
+
     /// Whether all workloads are scaled to zero is decided by the caller.
-    fn below_service(&self, service: &Object, verdict: &Verdict) -> Below {
+    fn below_service(&self, service: &Object, verdict: &Verdict, stored: Option<&ObjectStatus>) -> Below {
         let selects = service.value["spec"]["selector"].as_object().is_some_and(|it| !it.is_empty());
-        let slices = self.readable("EndpointSlice.discovery.k8s.io").filter(|known| known.listed);
-        let is_asked = selects && verdict.state == State::Ready && verdict.rule.source != Source::User;
-        let Some(slices) = slices.filter(|_| is_asked) else {
+        if !selects || verdict.state != State::Ready || verdict.rule.source == Source::User {
             return Below::Nothing;
+        }
+        let had_none = |stored: &ObjectStatus| {
+            stored.status == State::InProgress && stored.reason.as_deref() == Some("NoReadyEndpoints")
+        };
+        let Some(slices) = self.readable("EndpointSlice.discovery.k8s.io") else {
+            return if stored.is_some_and(had_none) { Below::NoReadyEndpoints } else { Below::Nothing };
         };
         let is_ready = |slice: &&Rc<Object>| {
             let endpoints = slice.value["endpoints"].as_array().into_iter().flatten();
@@ -158,8 +197,10 @@ impl Oracle<'_> {
         }
     }
 
+    /// A kind that was listed counts, also while the API server fails.
     fn readable(&self, kind: &str) -> Option<&Known> {
-        self.kinds.get(&crate::objects::kind(kind)).copied().filter(|known| known.unreadable.is_none())
+        let known = self.kinds.get(&crate::objects::kind(kind)).copied()?;
+        (known.listed && (known.unreadable.is_none() || is_failing(known))).then_some(known)
     }
 
     /// The objects of a kind that name an owner, in the namespace of `near`.

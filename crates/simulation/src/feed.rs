@@ -94,7 +94,9 @@ impl View {
                 self.refocused = false;
                 self.old_list = revision.filter(|revision| *revision < self.revision).or(self.old_list);
             }
-            FeedEvent::Restored | FeedEvent::Applied(..) | FeedEvent::Deleted(_) => {}
+            // From then on, an API server that lags behind cannot be told from one that does not.
+            FeedEvent::Restored => self.revision = 0,
+            FeedEvent::Applied(..) | FeedEvent::Deleted(_) => {}
         }
         self.revision = self.revision.max(revision.unwrap_or_default());
     }

@@ -137,14 +137,15 @@ impl Replica {
     /// restarts it.
     pub(crate) fn supervise(&self, alarms: &Alarms) -> Result<()> {
         let mut runs = self.lock();
+        // To ask for its id would take its exit status from `stop`.
+        if !runs.wanted {
+            return Ok(());
+        }
         if let Some(id) = self.controller.program.id() {
             let memory = memory_of(id)?;
             if let Some(run) = runs.all.last_mut().filter(|run| run.begun.elapsed() > STARTUP) {
                 run.memory.push((Instant::now(), memory));
             }
-            return Ok(());
-        }
-        if !runs.wanted {
             return Ok(());
         }
         let log = self.controller.log_since_start();

@@ -172,7 +172,7 @@ fn check(
         };
     }
     let listed: Vec<_> = status.objects.iter().map(|it| it.status).collect();
-    // A suspended Deployment can keep the Application from being ready.
+    // A suspended member can keep the Application from being ready.
     let blocked = [&*listed, &[State::InProgress]].concat();
     let (free, blocked) = (readiness(&listed), readiness(&blocked));
     let can_be_blocked = ready == blocked && listed.contains(&State::Suspended);
@@ -190,10 +190,22 @@ fn check(
         version: &|begin, end| windows.may_hide_rule(begin, end),
         all_before: &|replaced| starts.iter().any(|start| *start <= at && windows.is_late(*start, replaced)),
     };
-    kinds(app).into_iter().try_for_each(|kind| {
-        let blocks = blocks.filter(|_| kind == Kind::Deployment);
-        was_so(seen, published, (kind, blocks), at, windows, &missed)
-    })
+    let was_so =
+        |kind: Kind, blocks: Option<bool>| was_so(seen, published, (kind, blocks), at, windows, &missed);
+    // If it is blocked, one kind is enough to explain why.
+    kinds(app).into_iter().try_for_each(|kind| was_so(kind, blocks.filter(|blocks| !blocks)))?;
+    if blocks != Some(true) {
+        return Ok(());
+    }
+    let results: Vec<_> = kinds(app).into_iter().map(|kind| was_so(kind, blocks)).collect();
+    let is_skipped = |result: &Result<(), Failure>| matches!(result, Err(Failure::Skipped));
+    if results.iter().any(Result::is_ok) {
+        Ok(())
+    } else if results.iter().any(is_skipped) {
+        Err(Failure::Skipped)
+    } else {
+        Err(Failure::Wrong(format!("Ready={ready:?}, but at no moment did a suspended member block it")))
+    }
 }
 
 /// `status.reason` is that of the first listed object with the state.
@@ -342,7 +354,9 @@ impl EvidenceCheck<'_> {
             return own == says;
         }
         let was_unreadable = |kind: &Kind| self.windows.was_unreadable(*kind, self.at);
-        if own == says && Kind::Deployment.below().iter().any(was_unreadable) {
+        // After a restart, a failure that is stored counts until what is below can be listed.
+        let may_be_stored = own.state == State::InProgress && says.state == State::Failed;
+        if (own == says || may_be_stored) && Kind::Deployment.below().iter().any(was_unreadable) {
             return true;
         }
         let sets = self.states(Kind::ReplicaSet, |set| set.owners().any(|uid| uid == deployment.uid()));

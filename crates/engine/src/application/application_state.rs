@@ -24,6 +24,7 @@ use super::{
     health_check_state::{HealthCheckState, is_health_check},
     index,
     owned_kinds::OwnedKinds,
+    stored_below::StoredBelow,
 };
 
 #[derive(Debug)]
@@ -57,6 +58,8 @@ pub(super) struct ApplicationState {
     pub(super) is_counting: bool,
     /// Since when members were in a state, by the stored status. Used until they are counted.
     pub(super) stored_since: HashMap<(GroupKind, NamespacedName), (State, Timestamp)>,
+    /// Used until the kinds below are listed.
+    pub(super) stored_below: StoredBelow,
 }
 
 /// What only Applications of `app.k8s.io` have.
@@ -149,6 +152,7 @@ impl ApplicationState {
             last_ready: None,
             is_counting: true,
             stored_since: HashMap::new(),
+            stored_below: StoredBelow::default(),
         }
     }
 

@@ -16,12 +16,13 @@ use bellwether_model::text::one_line;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    below::{Below, BelowIndex, kinds_below, runs_continuously},
+    below::{Below, BelowIndex, is_first_list_failing, kinds_below, may_fail, runs_continuously},
     effect_queue::{EffectQueue, Timer},
     facts::{Facts, KindFacts},
     feeds::{Feed, Feeds, ObjectId, StoredObject},
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind},
+    members::MemberEntry,
     planted::Bug,
     reasons::application::NO_READY_ENDPOINTS,
     registry::GroupId,
@@ -77,14 +78,24 @@ impl BelowMembers {
         let failed_after = self.failed_after.filter(|_| feed.unreadable.is_none())?;
         if let KindFacts::Service { selects_pods: true } = stored.facts.kind_facts {
             let verdict = &stored.facts.verdict;
-            let is_without = verdict.state == State::Ready
+            let needs_endpoints = verdict.state == State::Ready
                 && verdict.rule.source != Source::User
-                && !app.is_scaled_to_zero
-                && self.index.has_ready_endpoint(&stored.name, feeds) == Some(false);
+                && !app.is_scaled_to_zero;
+            let had_none = || {
+                is_first_list_failing(&feed.kind, feeds)
+                    && app.stored_below.lacks_endpoints(&feed.kind, &stored.name)
+            };
+            let has_endpoint = self.index.has_ready_endpoint(&stored.name, feeds);
+            let is_without = needs_endpoints && !has_endpoint.unwrap_or_else(|| !had_none());
             return is_without.then_some(Below::NoReadyEndpoints);
         }
         if kinds_below(&feed.kind).is_empty() {
             return None;
+        }
+        if is_first_list_failing(&feed.kind, feeds) {
+            let may_fail = stored.facts.settled && may_fail(&stored.facts.verdict);
+            let has_failed = may_fail && app.stored_below.failure(&feed.kind, &stored.name).is_some();
+            return has_failed.then_some(Below::StoredFailure);
         }
         let (below, changes_at) = self.index.of_workload(&feed.kind, stored, feeds, now, failed_after);
         if let Some(at) = changes_at.filter(|_| !Bug::SetNoFailureTimer.is_planted()) {
@@ -151,9 +162,17 @@ impl Applications {
 }
 
 /// The reason and message of a member from below; `None` if its own verdict has them.
-pub(super) fn why_below(below: Below, feeds: &Feeds) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
-    match below {
+pub(super) fn why_below<'a>(
+    app: &'a ApplicationState,
+    feeds: &'a Feeds,
+    entry: &MemberEntry,
+) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    match entry.below? {
         Below::Cause(_) => None,
+        Below::StoredFailure => {
+            let failure = app.stored_below.failure_of(entry)?;
+            Some((failure.reason.as_str().into(), failure.message.as_str().into()))
+        }
         Below::NoReadyEndpoints => Some((NO_READY_ENDPOINTS.into(), "no ready endpoints".into())),
         Below::FailedPod(pod) => {
             let pod = feeds.object(pod)?;

@@ -148,6 +148,7 @@ pub(super) fn upsert_member(
         Some(Below::FailedPod(pod)) => {
             (State::Failed, feeds.object(pod).and_then(|pod| pod.facts.verdict.since))
         }
+        Some(Below::StoredFailure) => (State::Failed, None),
         Some(Below::NoReadyEndpoints) => (State::InProgress, None),
         Some(Below::Cause(_)) | None => (verdict.state, verdict.since),
     };
@@ -160,7 +161,7 @@ pub(super) fn upsert_member(
             state,
             is_readable,
             reported,
-            has_failed_pod: matches!(below, Some(Below::FailedPod(_))),
+            has_failed_pod: matches!(below, Some(Below::FailedPod(_) | Below::StoredFailure)),
             is_new,
         },
         now,

@@ -20,6 +20,7 @@ mod owned_kinds;
 mod ownership;
 mod readiness;
 mod status;
+mod stored_below;
 mod unresolved;
 mod view;
 
@@ -58,6 +59,7 @@ use index::MemberIndex;
 use manifest::ApplicationManifest;
 use membership::{adopt_stored_times, stored_since, upsert_member};
 use ownership::{Owned, record_owners};
+use stored_below::StoredBelow;
 
 pub use below::FAILED_AFTER;
 pub use health_check_state::HEALTH_CHECK_LABEL;
@@ -141,6 +143,7 @@ impl Grouping for Applications {
             if let Some(status) = status {
                 app.owned_kinds.set_published(owned_kinds(status));
                 app.stored_since = stored_since(status, &name.namespace);
+                app.stored_below = StoredBelow::of(status, &name.namespace);
             }
             let id = self.apps.insert(group, app);
             self.by_uid.insert(facts.uid.clone(), id);
@@ -162,6 +165,7 @@ impl Grouping for Applications {
             self.apps.mark_dirty(id);
         }
         if let Some(status) = status {
+            self.status_below_observed(id, status, cx);
             self.owned_kinds_published(id, owned_kinds(status), cx);
         }
         if !is_same && let Some(app) = self.apps.get_mut(id) {
@@ -382,6 +386,9 @@ impl Grouping for Applications {
             let Some(app) = self.apps.get_mut(id).filter(|app| app.is_known(cx.feeds)) else { continue };
             // All members are counted, so stored times of other objects are obsolete.
             (app.is_counting, app.stored_since) = (false, HashMap::new());
+            if !app.needs_stored_below(cx.feeds) {
+                app.stored_below = StoredBelow::default();
+            }
             let Some(app) = self.apps.get(id) else { continue };
             // The status of app.k8s.io has no state.
             let state = (app.dialect() == Dialect::Bellwether).then(|| readiness::state(app, cx.feeds));
@@ -486,7 +493,8 @@ impl Grouping for Applications {
         stats.applications =
             [ConditionStatus::True, ConditionStatus::False, ConditionStatus::Unknown].map(count);
         let index_entries = |app: &ApplicationState| {
-            app.members.total() + app.stored_since.len() + app.failed_owner_writes.len()
+            let stored = app.stored_since.len() + app.stored_below.len();
+            app.members.total() + stored + app.failed_owner_writes.len()
         };
         let apps: usize = self.apps.iter().map(index_entries).sum();
         stats.index_entries += apps

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::{
     below::Below,
     event::Unreadable,
-    feeds::{Feed, Feeds, ObjectId},
+    feeds::{Feed, Feeds},
     members::{MemberEntry, MemberId},
     reasons::{application as reasons, unreadable},
 };
@@ -30,7 +30,7 @@ pub(super) fn objects(app: &ApplicationState, feeds: &Feeds) -> Vec<ObjectStatus
     let object_status = |(member_id, entry): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, member_id);
         let feed = app.kind_uses.get(&entry.kind).and_then(|kind_use| feeds.get(kind_use.feed));
-        let rule = rule(feeds, member_id, entry);
+        let rule = rule(app, feeds, member_id, entry);
         ObjectStatus {
             link: feed.and_then(|feed| link(feed, &app.name.namespace, &entry.name.name)),
             name: (*entry.name.name).into(),
@@ -41,8 +41,8 @@ pub(super) fn objects(app: &ApplicationState, feeds: &Feeds) -> Vec<ObjectStatus
             reason: Some(reason.into_owned()),
             message: Some(message.into_owned()),
             since: entry.since.map(Time),
-            rule: rule.map(|rule| format!("{}/{}", source(rule.source), rule.id)),
-            cause: entry.cause().and_then(|pod| cause(feeds, pod)),
+            rule: rule.map(|rule| format!("{}/{}", source_name(rule.source), rule.id)),
+            cause: cause(app, feeds, entry),
         }
     };
     app.members
@@ -74,8 +74,7 @@ pub(super) fn why<'a>(
                 return (reasons::DELETED.into(), "deleted".into());
             };
             let verdict = &stored.facts.verdict;
-            let below = app.members.get(member_id).and_then(|entry| entry.below);
-            if let Some(why) = below.and_then(|below| why_below(below, feeds)) {
+            if let Some(why) = app.members.get(member_id).and_then(|entry| why_below(app, feeds, entry)) {
                 return why;
             }
             match feeds.get(stored.feed).and_then(|feed| feed.unreadable.as_ref()) {
@@ -136,18 +135,27 @@ pub(super) fn unknown_presence<'a>(
 }
 
 /// The rule that decided: on the Pod, if the member is Failed because of one; on the endpoints of a Service.
-pub(super) fn rule<'f>(feeds: &'f Feeds, member_id: MemberId, entry: &MemberEntry) -> Option<&'f Rule> {
+pub(super) fn rule<'a>(
+    app: &'a ApplicationState,
+    feeds: &'a Feeds,
+    member_id: MemberId,
+    entry: &MemberEntry,
+) -> Option<&'a Rule> {
     let object = match (entry.below, member_id) {
         (Some(Below::FailedPod(pod)), _) => pod,
         (Some(Below::NoReadyEndpoints), _) => return Some(&SERVICE_ENDPOINTS),
+        (Some(Below::StoredFailure), _) => return app.stored_below.failure_of(entry)?.rule.as_ref(),
         (_, MemberId::Object(object)) => object,
         (_, MemberId::Placeholder(_)) => return None,
     };
     feeds.object(object).map(|stored| &stored.facts.verdict.rule)
 }
 
-pub(super) fn cause(feeds: &Feeds, pod: ObjectId) -> Option<ObjectCause> {
-    let stored = feeds.object(pod)?;
+pub(super) fn cause(app: &ApplicationState, feeds: &Feeds, entry: &MemberEntry) -> Option<ObjectCause> {
+    if entry.below == Some(Below::StoredFailure) {
+        return Some(app.stored_below.failure_of(entry)?.cause.clone());
+    }
+    let stored = feeds.object(entry.cause()?)?;
     let verdict = &stored.facts.verdict;
     Some(ObjectCause {
         kind: "Pod".to_owned(),
@@ -158,7 +166,7 @@ pub(super) fn cause(feeds: &Feeds, pod: ObjectId) -> Option<ObjectCause> {
 }
 
 /// As in `bellwether assess`.
-fn source(source: Source) -> &'static str {
+pub(super) fn source_name(source: Source) -> &'static str {
     match source {
         Source::User => "user",
         Source::Builtin => "builtin",

@@ -229,8 +229,8 @@ fn member(app: &ApplicationState, feeds: &Feeds, member_id: MemberId, entry: &Me
         reason: reason.into_owned(),
         message: message.into_owned(),
         since: entry.since,
-        rule: objects::rule(feeds, member_id, entry).cloned(),
-        cause: entry.cause().and_then(|pod| objects::cause(feeds, pod)),
+        rule: objects::rule(app, feeds, member_id, entry).cloned(),
+        cause: objects::cause(app, feeds, entry),
         component_conditions: None,
     }
 }

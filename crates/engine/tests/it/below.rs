@@ -14,11 +14,11 @@ use crate::{
     world::World,
 };
 
-const POD: &str = "Pod";
+pub(crate) const POD: &str = "Pod";
 const BACK_OFF: &str = "ImagePullBackOff";
 
 /// An Application of Deployments, and the Deployment `web` with 2 of 3 replicas ready.
-fn world() -> World {
+pub(crate) fn world() -> World {
     World::with([app_of_kinds("shop"), deployment("web", 2, 3)])
 }
 
@@ -31,29 +31,29 @@ fn uid(world: &World, kind: &str, name: &str) -> String {
 }
 
 /// Adds a revision of the Deployment `web`.
-fn revision(world: &mut World, number: &str) {
+pub(crate) fn revision(world: &mut World, number: &str) {
     let owner = uid(world, "Deployment.apps", "web");
     let name = format!("web-{number}");
     world.put(owned_by(replica_set(&name, number), "Deployment", "web", &owner));
 }
 
 /// Adds a Pod of a revision of the Deployment `web`.
-fn run(world: &mut World, number: &str, pod: Value) {
+pub(crate) fn run(world: &mut World, number: &str, pod: Value) {
     let set = format!("web-{number}");
     let owner = uid(world, "ReplicaSet.apps", &set);
     world.put(owned_by(pod, "ReplicaSet", &set, &owner));
 }
 
-fn pulling(world: &World, name: &str) -> Value {
+pub(crate) fn pulling(world: &World, name: &str) -> Value {
     failing_pod(name, BACK_OFF, &json!(world.now.to_string()))
 }
 
-fn member(world: &World) -> ObjectStatus {
+pub(crate) fn member(world: &World) -> ObjectStatus {
     world.status("shop").objects.remove(0)
 }
 
 /// State and reason of the Application, state and reason of its first member, and its cause.
-fn line(world: &World) -> String {
+pub(crate) fn line(world: &World) -> String {
     let (status, member) = (world.status("shop"), member(world));
     let cause = member.cause.map_or_else(
         || "no cause".to_owned(),
@@ -246,7 +246,7 @@ fn nothing_below_is_followed_if_switched_off() {
     assert_eq!(line(&world), "InProgress ReplicasNotReady, InProgress ReplicasNotReady: no cause");
 }
 
-fn services_and_deployments() -> Value {
+pub(crate) fn services_and_deployments() -> Value {
     json!({"componentKinds": [{"kind": "Service"}, {"group": "apps", "kind": "Deployment"}]})
 }
 

@@ -27,6 +27,7 @@ mod rollup;
 mod rollup_damping;
 mod server;
 mod state_events;
+mod stored_below;
 mod stored_statuses;
 mod unreadable_kinds;
 mod views;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, rc::Rc, sync::Arc};
 
-use bellwether_api::{APPLICATION_ANNOTATION, Application, Membership, Ownership, State};
+use bellwether_api::{APPLICATION_ANNOTATION, Application, Membership, ObjectStatus, Ownership, State};
 use bellwether_engine::{GroupKind, NamespacedName, Unreadable};
 use bellwether_health::{Verdict, user::CompiledRule};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -148,21 +148,37 @@ impl Oracle<'_> {
         let part = |(_, object): (&NamespacedName, &Rc<Object>)| {
             let handed_over =
                 is_handed_over(app, object) && known.unreadable.is_none() && !object.is_deleting();
-            Part { handed_over, ..self.part(kind, known, object, &rules) }
+            let mut stored = app.status.iter().flat_map(|status| &status.objects);
+            let stored = stored.find(|stored| {
+                (&*stored.group, &*stored.kind, &*stored.name)
+                    == (&*kind.group, &*kind.kind, &*object.name.name)
+            });
+            Part { handed_over, ..self.part(kind, known, object, &rules, stored) }
         };
         members.map(part).collect()
     }
 
-    fn part(&self, kind: &GroupKind, known: &Known, object: &Object, rules: &[Arc<CompiledRule>]) -> Part {
+    fn part(
+        &self,
+        kind: &GroupKind,
+        known: &Known,
+        object: &Object,
+        rules: &[Arc<CompiledRule>],
+        stored: Option<&ObjectStatus>,
+    ) -> Part {
         let has_status = known.served.as_ref().map(|served| served.has_status);
         let verdict = object.verdict_by(rules, self.now, has_status);
         let is_readable = known.unreadable.is_none();
-        let below = if is_readable { self.below(object, &verdict, rules) } else { Below::Nothing };
+        let below = if is_readable { self.below(object, &verdict, rules, stored) } else { Below::Nothing };
         let rule = |verdict: &Verdict| format!("{}/{}", text(&json!(verdict.rule.source)), verdict.rule.id);
         let (state, says) = match &below {
             Below::FailedPod(pod, verdict) => {
                 let message = format!("Pod {}: {}", pod.name.name, verdict.message);
                 (State::Failed, (verdict.reason.to_string(), message, rule(verdict)))
+            }
+            Below::StoredFailure(stored) => {
+                let text = |text: &Option<String>| text.clone().unwrap_or_default();
+                (State::Failed, (text(&stored.reason), text(&stored.message), text(&stored.rule)))
             }
             _ => (verdict.state, (verdict.reason.to_string(), verdict.message.to_string(), rule(&verdict))),
         };
