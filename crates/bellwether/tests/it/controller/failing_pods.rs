@@ -16,7 +16,7 @@ const TEMPLATE: &str = "
     spec: {schedulerName: none, containers: [{name: server, image: 'shop/work:1'}]";
 
 /// When the Pods stopped being ready: long ago, so that no test has to wait.
-const LONG_AGO: &str = "2026-01-01T10:00:00Z";
+pub(super) const LONG_AGO: &str = "2026-01-01T10:00:00Z";
 
 #[tokio::test]
 async fn a_deployment() -> Result<()> {

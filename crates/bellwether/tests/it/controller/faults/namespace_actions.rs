@@ -8,6 +8,8 @@ use http::{Method, Request};
 use kube::Client;
 use serde_json::{Value, json};
 
+use super::super::failing_pods::{LONG_AGO, waiting};
+
 /// A resource, as in URL paths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ResourcePath {
@@ -109,6 +111,34 @@ impl TestNamespace {
     /// A Deployment without the annotation: a member that is not owned.
     pub(super) async fn unowned_deployment(&self, name: &str, application: &str) -> Result<Value> {
         self.create(DEPLOYMENTS, &deployment(name, application)).await
+    }
+
+    /// A Job that runs, and its Pod, whose image cannot be pulled since long ago.
+    pub(super) async fn failing_job(&self, name: &str, application: &str, pod: &str) -> Result<()> {
+        let spec = json!({ "restartPolicy": "Never", "containers": [{ "name": "server", "image": "main" }] });
+        let job = self
+            .create(
+                JOBS,
+                &json!({
+                    "apiVersion": "batch/v1", "kind": "Job",
+                    "metadata": { "name": name, "labels": { "app": application } },
+                    "spec": { "template": { "spec": spec } },
+                }),
+            )
+            .await?;
+        self.report(JOBS, name, json!({ "active": 1, "ready": 0, "startTime": LONG_AGO })).await?;
+        let owner = json!([{
+            "apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": job["metadata"]["uid"],
+        }]);
+        self.create(
+            PODS,
+            &json!({
+                "apiVersion": "v1", "kind": "Pod",
+                "metadata": { "name": pod, "ownerReferences": owner }, "spec": spec,
+            }),
+        )
+        .await?;
+        self.report(PODS, pod, waiting("ImagePullBackOff")).await.map(drop)
     }
 
     /// Writes the status of a Deployment, in place of its controller.

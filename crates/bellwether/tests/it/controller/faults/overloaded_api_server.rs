@@ -8,8 +8,8 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::{
-    super::condition, FaultFixture, MEMBERS, SHOP, STATUS, observer::Observer, recovered,
-    write_kinds::WriteKind,
+    super::condition, FaultFixture, MEMBERS, SHOP, STATUS, in_lines, namespace_actions::PODS,
+    observer::Observer, recovered, write_kinds::WriteKind,
 };
 
 /// The Retry-After of the injected 429.
@@ -238,6 +238,45 @@ async fn pods_fail_from_the_start(#[case] fault: Fault) -> Result<()> {
     if fault == HANGING {
         fixture.did_not_wait_for("pods");
     }
+    controller.program.kill();
+    Ok(())
+}
+
+/// A workload that is Failed because of its Pod stays so after a restart, although its Pods cannot be listed.
+#[rstest]
+#[case::fails(FAILING)]
+#[case::hangs(HANGING)]
+#[tokio::test]
+async fn a_failure_is_not_forgotten_while_pods_fail(#[case] fault: Fault) -> Result<()> {
+    let fixture = FaultFixture::new("known-failure").await?;
+    let kinds = json!([{ "group": "batch", "kind": "Job" }]);
+    fixture.namespace.application(SHOP, json!({ "componentKinds": kinds })).await?;
+    fixture.namespace.failing_job("import", SHOP, "import-x").await?;
+    let controller = fixture.controller().await?;
+    let is = async |state: &str| {
+        let is_so = |observer: &Observer| {
+            let status = observer.statuses(SHOP).pop()?.object["status"].take();
+            (status["state"] == state).then_some(status)
+        };
+        fixture.observer.until(&format!("{SHOP} is {state}"), is_so).await
+    };
+    let before = is("Failed").await?;
+    assert_eq!(before["objects"][0]["cause"]["name"], "import-x", "{before:#}");
+    fixture.ends(controller, 20).await?;
+
+    fixture.proxy.forget();
+    let failing = fixture.proxy.inject(Requests::of(Verb::List, "pods"), fault);
+    let controller = fixture.controller().await?;
+    // Its own Application follows Pods as well, so it has no status before the kind is given up.
+    fixture.fence().await?;
+    let path = format!("/readyz/applications/{}/{SHOP}", fixture.namespace.name);
+    let probe = controller.probed(&path, 503, |probe| probe["state"] == "Failed").await?;
+    assert_eq!(probe["since"], before["objects"][0]["since"], "{probe:#}");
+    assert_eq!(in_lines(&fixture.writes()), "", "nothing is news");
+    failing.lift();
+    fixture.proxy.cut_all().await;
+    fixture.namespace.delete(PODS, "import-x").await?;
+    is("InProgress").await?;
     controller.program.kill();
     Ok(())
 }
