@@ -9,20 +9,7 @@ use crate::{
     verdict::Verdict,
 };
 
-/// A generation as a number, or as a numeric string, as some controllers write it.
-pub fn number(value: &Value<'_>) -> Option<i64> {
-    match value {
-        Value::Int(number) => Some(*number),
-        // Some clients write every number with a fraction. Larger ones are not exact.
-        Value::Float(number) if number.fract() == 0.0 && number.abs() < 1e15 =>
-        {
-            #[expect(clippy::cast_possible_truncation, reason = "an integer that fits an i64")]
-            Some(*number as i64)
-        }
-        Value::Text(text) => text.trim().parse().ok(),
-        _ => None,
-    }
-}
+pub use crate::read::number;
 
 /// The `observedGeneration` of a status or of a condition.
 pub fn observed(holder: &Value<'_>) -> Option<i64> {

@@ -23,6 +23,6 @@ mod verdict;
 
 pub use assess::{Context, Explained, assess, explain, plan};
 pub use evidence::Evidence;
-pub use generic::words::known as generic_words;
+pub use generic::known_words as generic_words;
 pub use rules::{RuleText, SERVICE_ENDPOINTS, page as rules_page, rules};
 pub use verdict::{Later, Rule, Source, Verdict};

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use bellwether_model::{ConditionStatus, Map, Object, Value};
 use jiff::Timestamp;
 
-use crate::{evidence::Trace, generation, reasons};
+use crate::{evidence::Trace, reasons};
 
 /// A position in an object: the object itself, a field or a list entry.
 ///
@@ -91,7 +91,7 @@ impl<'o> Reader<'o> {
 
     /// An integer, also if written as a string.
     pub(crate) fn int(&self, path: &str) -> Option<i64> {
-        generation::number(self.at(path).value()?)
+        number(self.at(path).value()?)
     }
 
     /// A counter, at least 0. Kubernetes omits counters that are 0.
@@ -288,7 +288,7 @@ impl<'o> Condition<'o> {
     }
 
     pub(crate) fn observed_generation(&self) -> Option<i64> {
-        generation::number(self.raw("observedGeneration")?)
+        number(self.raw("observedGeneration")?)
     }
 
     /// False with severity `Error`. Cluster API sets a severity on conditions that are False.
@@ -349,5 +349,20 @@ impl<'o> Condition<'o> {
 
     fn raw(&self, field: &str) -> Option<&'o Value<'o>> {
         self.place.value.and_then(|value| value.get(field))
+    }
+}
+
+/// An integer, such as a generation, as a number or as a numeric string, as some controllers write it.
+pub fn number(value: &Value<'_>) -> Option<i64> {
+    match value {
+        Value::Int(number) => Some(*number),
+        // Some clients write every number with a fraction. Larger ones are not exact.
+        Value::Float(number) if number.fract() == 0.0 && number.abs() < 1e15 =>
+        {
+            #[expect(clippy::cast_possible_truncation, reason = "an integer that fits an i64")]
+            Some(*number as i64)
+        }
+        Value::Text(text) => text.trim().parse().ok(),
+        _ => None,
     }
 }

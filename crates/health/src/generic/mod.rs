@@ -186,3 +186,11 @@ fn badness(state: State) -> u8 {
         State::Failed => 5,
     }
 }
+
+/// The words of a phrase that have a meaning in phases, reasons or condition types, in lower case.
+///
+/// For statistics about the rules.
+pub fn known_words(phrase: &str) -> Vec<String> {
+    let is_known = |word: &String| words::is_known(word) || polarity::of(word).is_some();
+    words::words(phrase).into_iter().filter(is_known).collect()
+}

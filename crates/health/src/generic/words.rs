@@ -7,8 +7,6 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use bellwether_model::State;
 
-use super::polarity;
-
 /// In lower case.
 pub(crate) const WORDS: &[(State, &str)] = &[
     (
@@ -168,16 +166,10 @@ pub(crate) fn is_negated(phrase: &str) -> bool {
     words(phrase).iter().any(|word| NEGATIONS.contains(&word.as_str()))
 }
 
-/// The words of a phrase that have a meaning in phases, reasons or condition types, in lower case.
-///
-/// For statistics about the rules.
-pub fn known(phrase: &str) -> Vec<String> {
-    let is_alone =
-        |word: &str| ALONE.iter().any(|(_, words)| words.split_whitespace().any(|known| known == word));
-    let is_known = |word: &String| {
-        of_word(word).is_some() || is_alone(word) || is_halted(word) || polarity::of(word).is_some()
-    };
-    words(phrase).into_iter().filter(is_known).collect()
+/// Whether a word has a meaning in phases or reasons.
+pub(super) fn is_known(word: &str) -> bool {
+    let is_alone = ALONE.iter().any(|(_, words)| words.split_whitespace().any(|known| known == word));
+    of_word(word).is_some() || is_alone || is_halted(word)
 }
 
 /// Whether a message begins like `failed to …` or `cannot …`.
