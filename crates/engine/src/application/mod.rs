@@ -293,6 +293,12 @@ impl Grouping for Applications {
             self.apps.mark_dirty(id);
         }
         self.feed_below_changed(feed, cx);
+        // Resolved says whether HealthRules can be read, also where no kind is relisted with other rules.
+        let rules = GroupKind::bellwether("HealthRule");
+        if readability && cx.feeds.get(feed).is_some_and(|feed| feed.kind == rules) {
+            let all = self.apps.ids();
+            self.apps.mark_all_dirty(all);
+        }
         // Owner references of an unreadable kind are not managed.
         if readability {
             for object in cx.feeds.all(feed) {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     against_oracle::compare,
-    objects::{self, app_of_kinds, deployment, widget},
+    objects::{self, app, app_of_kinds, deployment, widget},
     world::World,
 };
 
@@ -232,6 +232,24 @@ fn rules_that_cannot_be_read(
     world.settle();
     assert_eq!(state(&world), State::Failed);
     assert!(world.of_app("web", "Resolved").starts_with("True "));
+}
+
+/// No kind of the Application is relisted with the rules.
+#[test]
+fn rules_can_be_read_again_and_no_kind_is_served() {
+    let gone = json!({"componentKinds": [{"group": "no.where", "kind": "Gone"}]});
+    let mut world = World::with([app("web", &gone)]);
+    let before = world.of_app("web", "Resolved");
+    world.unreadable(RULE, Some(Unreadable::Failing { why: "overloaded".into() }));
+    world.restart();
+    world.settle();
+    let resolved = world.of_app("web", "Resolved");
+    assert!(resolved.contains("HealthRule.bellwether.dev: API server error: overloaded"), "{resolved}");
+    // It is reported once that the kind is not served.
+    world.held.insert(objects::kind("Gone.no.where"));
+    world.unreadable(RULE, None);
+    world.settle();
+    assert_eq!(world.of_app("web", "Resolved"), before);
 }
 
 /// Without the CRD there are no rules, and with the flag none are wanted.
