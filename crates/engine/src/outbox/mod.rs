@@ -40,12 +40,19 @@ const MAX_RENDERS_PER_TAKE: usize = 64;
 pub struct Outbox {
     entries: HashMap<Slot, PendingWrite>,
     /// Pending writes that are not in flight, by due time.
-    due: BTreeMap<Cluster, BTreeSet<(Timestamp, Slot)>>,
+    due: BTreeMap<Cluster, DueWrites>,
     /// Slots to forget, by time.
     idle: BTreeSet<(Timestamp, Slot)>,
     in_flight: BTreeMap<Cluster, usize>,
     max_in_flight: usize,
     leading: bool,
+}
+
+/// While the API server is slower than the changes, transitions pass the message changes.
+#[derive(Debug, Default)]
+struct DueWrites {
+    transitions: BTreeSet<(Timestamp, Slot)>,
+    messages: BTreeSet<(Timestamp, Slot)>,
 }
 
 #[derive(Debug)]
@@ -86,7 +93,7 @@ impl Outbox {
 
     /// The number of pending writes, and of writes in flight.
     pub fn depth(&self) -> (usize, usize) {
-        (self.due.values().map(BTreeSet::len).sum(), self.in_flight.values().sum())
+        (self.due.values().map(DueWrites::len).sum(), self.in_flight.values().sum())
     }
 
     /// The slot may need a write; `None` withdraws it.
@@ -101,11 +108,11 @@ impl Outbox {
         if entry.urgency == urgency {
             return;
         }
-        if entry.urgency.is_some()
+        if let Some(before) = entry.urgency
             && entry.in_flight.is_none()
             && let Some(due) = self.due.get_mut(&slot.object.cluster)
         {
-            due.remove(&(entry.due, slot.clone()));
+            due.of(before).remove(&(entry.due, slot.clone()));
         }
         entry.urgency = urgency;
         self.schedule(now, slot);
@@ -128,8 +135,7 @@ impl Outbox {
             let in_flight = self.in_flight.entry(cluster.clone()).or_default();
             while renders < MAX_RENDERS_PER_TAKE
                 && *in_flight < self.max_in_flight
-                && due.first().is_some_and(|(time, _)| *time <= now)
-                && let Some((_, slot)) = due.pop_first()
+                && let Some(slot) = due.pop(now)
             {
                 let Some(entry) = self.entries.get_mut(&slot) else { continue };
                 let Some(urgency) = entry.urgency.take() else { continue };
@@ -141,7 +147,10 @@ impl Outbox {
                     continue;
                 };
                 *in_flight += 1;
-                entry.burst_left = entry.burst_left.saturating_sub(1);
+                // Message changes that go on must not use up the burst: a transition would wait for them.
+                if urgency == Urgency::Transition {
+                    entry.burst_left = entry.burst_left.saturating_sub(1);
+                }
                 entry.in_flight = Some(urgency);
                 taken.push((slot, write));
             }
@@ -198,7 +207,7 @@ impl Outbox {
             self.in_flight.get(cluster).is_none_or(|in_flight| *in_flight < self.max_in_flight)
         };
         let due = self.due.iter().filter(|(cluster, _)| has_room(cluster));
-        due.filter_map(|(_, due)| due.first()).map(|(time, _)| *time).min().filter(|_| self.leading)
+        due.filter_map(|(_, due)| due.first()).min().filter(|_| self.leading)
     }
 
     fn schedule(&mut self, now: Timestamp, slot: &Slot) {
@@ -216,7 +225,8 @@ impl Outbox {
             (Some(last), _) => last.checked_add(MIN_INTERVAL).unwrap_or(now),
         };
         entry.due = paced.max(entry.not_before.unwrap_or(paced)).max(now);
-        self.due.entry(slot.object.cluster.clone()).or_default().insert((entry.due, slot.clone()));
+        let due = self.due.entry(slot.object.cluster.clone()).or_default();
+        due.of(urgency).insert((entry.due, slot.clone()));
     }
 
     /// Delays keep their remaining time.
@@ -227,7 +237,8 @@ impl Outbox {
             entry.last_write = entry.last_write.map(shift);
             entry.not_before = entry.not_before.map(shift);
         }
-        for times in self.due.values_mut().chain([&mut self.idle]) {
+        let due = self.due.values_mut().flat_map(|due| [&mut due.transitions, &mut due.messages]);
+        for times in due.chain([&mut self.idle]) {
             *times = std::mem::take(times).into_iter().map(|(time, slot)| (shift(time), slot)).collect();
         }
     }
@@ -244,6 +255,31 @@ impl Outbox {
                 self.entries.remove(&slot);
             }
         }
+    }
+}
+
+impl DueWrites {
+    fn of(&mut self, urgency: Urgency) -> &mut BTreeSet<(Timestamp, Slot)> {
+        match urgency {
+            Urgency::Transition => &mut self.transitions,
+            Urgency::MessageOnly => &mut self.messages,
+        }
+    }
+
+    fn pop(&mut self, now: Timestamp) -> Option<Slot> {
+        let is_due =
+            |writes: &&mut BTreeSet<(Timestamp, Slot)>| writes.first().is_some_and(|(time, _)| *time <= now);
+        let writes = [&mut self.transitions, &mut self.messages].into_iter().find(is_due)?;
+        writes.pop_first().map(|(_, slot)| slot)
+    }
+
+    fn first(&self) -> Option<Timestamp> {
+        let first = [&self.transitions, &self.messages].into_iter().filter_map(BTreeSet::first);
+        first.map(|(time, _)| *time).min()
+    }
+
+    fn len(&self) -> usize {
+        self.transitions.len() + self.messages.len()
     }
 }
 
