@@ -162,7 +162,7 @@ impl BelowIndex {
                     }
                     above.extend(feeds.find(&Cluster::hub(), &GroupKind::new("", "Service"), &service));
                 }
-                KindFacts::None | KindFacts::Revision(_) | KindFacts::Service { .. } => {}
+                KindFacts::None | KindFacts::Revision { .. } | KindFacts::Service { .. } => {}
             }
         }
         above
@@ -243,21 +243,24 @@ impl BelowIndex {
         if !is_known_below(&GroupKind::pod(), feeds) {
             return None;
         }
-        let current = match &workload.facts.kind_facts {
-            KindFacts::Revision(revision) if !Bug::CountOldRevisions.is_planted() => Some(&**revision),
-            _ => None,
+        let (current, updated_from) = match &workload.facts.kind_facts {
+            KindFacts::Revision { current, updated_from } if !Bug::CountOldRevisions.is_planted() => {
+                (Some(&**current), *updated_from)
+            }
+            _ => (None, 0),
         };
         let owner = Owner::of(workload, &workload.facts.uid);
         if &*kind.kind != "Deployment" {
-            let pods = self.unready_pods.get(&owner)?.iter();
-            let is_current = |revision: &Option<Box<str>>| match (revision, current) {
-                (Some(revision), Some(current)) => **revision == *current,
+            let counts = |revision: &Option<Box<str>>, pod: &UnreadyPod| match (revision, current) {
+                (Some(revision), Some(current)) => {
+                    **revision == *current || ordinal(&pod.name).is_some_and(|it| it < updated_from)
+                }
                 _ => true,
             };
-            return pods
-                .filter(|(revision, _)| is_current(revision))
-                .filter_map(|(_, pods)| pods.first())
-                .min();
+            let revisions = self.unready_pods.get(&owner)?.iter();
+            let first =
+                revisions.filter_map(|(revision, pods)| pods.iter().find(|pod| counts(revision, pod)));
+            return first.min();
         }
         if !is_known_below(&GroupKind::new("apps", "ReplicaSet"), feeds) {
             return None;
@@ -300,7 +303,8 @@ pub(crate) fn is_first_list_failing(kind: &GroupKind, feeds: &Feeds) -> bool {
 /// comes first. A deadline only says for how long.
 pub(crate) fn may_fail(verdict: &Verdict) -> bool {
     let is_deadline = verdict.state == State::Failed && verdict.reason == PROGRESS_DEADLINE_EXCEEDED;
-    verdict.rule.source != Source::User && (verdict.state == State::InProgress || is_deadline)
+    let is_unready = matches!(verdict.state, State::InProgress | State::Suspended);
+    verdict.rule.source != Source::User && (is_unready || is_deadline)
 }
 
 /// The label with which the Pods of a kind name their revision.
@@ -310,6 +314,11 @@ fn revision_label(owner: &GroupKind) -> Option<&'static str> {
         ("apps", "DaemonSet") => Some(TEMPLATE_GENERATION),
         _ => None,
     }
+}
+
+/// Of a Pod of a StatefulSet.
+fn ordinal(name: &str) -> Option<u32> {
+    name.rsplit_once('-')?.1.parse().ok()
 }
 
 /// `None` for a Pod that is ready, or counts for nothing: one that has not failed, and of which it is not known since

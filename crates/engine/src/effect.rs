@@ -92,6 +92,8 @@ pub enum Urgency {
     MessageOnly,
     /// A condition changes its status; the write should not wait.
     Transition,
+    /// The state changes, or the main condition; the write passes those that also do not wait.
+    StateChange,
 }
 
 /// A write. `uid` and `version` are preconditions.

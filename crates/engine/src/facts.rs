@@ -45,9 +45,13 @@ pub enum KindFacts {
         /// Its number among those of the Deployment, which a rollback renews; 0 if unknown.
         revision: u64,
     },
-    /// DaemonSet, StatefulSet: the revision of its template, as its Pods' labels have it, unless all Pods of
-    /// a DaemonSet are of that revision. Deployment: the number of its newest ReplicaSet.
-    Revision(Box<str>),
+    Revision {
+        /// DaemonSet, StatefulSet: the revision of its template, as its Pods' labels have it, unless Pods of other
+        /// revisions count as well. Deployment: the number of its newest ReplicaSet.
+        current: Box<str>,
+        /// StatefulSet: Pods below this ordinal stay at their revision.
+        updated_from: u32,
+    },
     Service {
         /// It has a selector, so that Kubernetes keeps its EndpointSlices.
         selects_pods: bool,

@@ -48,7 +48,11 @@ impl KnownKind {
                 vec!["status", "updatedNumberScheduled"],
             ],
             Self::Deployment | Self::ReplicaSet => vec![vec!["metadata", "annotations", DEPLOYMENT_REVISION]],
-            Self::StatefulSet => vec![vec!["status", "updateRevision"]],
+            Self::StatefulSet => vec![
+                vec!["spec", "ordinals"],
+                vec!["spec", "updateStrategy"],
+                vec!["status", "updateRevision"],
+            ],
             Self::Service => vec![vec!["spec", "selector"], vec!["spec", "type"]],
             Self::EndpointSlice => vec![vec!["endpoints", "conditions", "ready"]],
         }
@@ -63,7 +67,10 @@ pub(crate) fn keep(kind: &GroupKind, plan: &mut Plan) {
 }
 
 pub(crate) fn read(kind: &GroupKind, object: &Object<'_>) -> KindFacts {
-    let revision = |text: Option<&str>| text.map_or(KindFacts::None, |text| KindFacts::Revision(text.into()));
+    let revision = |current: Option<&str>| {
+        let revision = |current: &str| KindFacts::Revision { current: current.into(), updated_from: 0 };
+        current.map_or(KindFacts::None, revision)
+    };
     match KnownKind::of(kind) {
         None => KindFacts::None,
         Some(KnownKind::Pod) => KindFacts::Pod(pod(object)),
@@ -75,7 +82,7 @@ pub(crate) fn read(kind: &GroupKind, object: &Object<'_>) -> KindFacts {
             let revision = annotation(object, DEPLOYMENT_REVISION).and_then(|text| text.parse().ok());
             KindFacts::ReplicaSet { revision: revision.unwrap_or_default() }
         }
-        Some(KnownKind::StatefulSet) => revision(object.at("status.updateRevision").and_then(Value::as_text)),
+        Some(KnownKind::StatefulSet) => stateful_set(object),
         Some(KnownKind::Service) => {
             let selector = object.at("spec.selector").and_then(Value::as_map);
             let is_external = object.at("spec.type").and_then(Value::as_text) == Some("ExternalName");
@@ -91,6 +98,21 @@ pub(crate) fn read(kind: &GroupKind, object: &Object<'_>) -> KindFacts {
             };
             KindFacts::EndpointSlice { has_ready_endpoint: endpoints.iter().any(is_ready) }
         }
+    }
+}
+
+/// With OnDelete, and below the partition, the controller leaves Pods of old revisions as they are.
+fn stateful_set(object: &Object<'_>) -> KindFacts {
+    let current = object.at("status.updateRevision").and_then(Value::as_text);
+    let strategy = object.at("spec.updateStrategy.type").and_then(Value::as_text);
+    let Some(current) = current.filter(|_| strategy != Some("OnDelete")) else { return KindFacts::None };
+    let number = |path: &str| object.at(path).and_then(Value::as_int).unwrap_or_default();
+    let partition = number("spec.updateStrategy.rollingUpdate.partition");
+    let updated_from =
+        if partition > 0 { number("spec.ordinals.start").saturating_add(partition) } else { 0 };
+    KindFacts::Revision {
+        current: current.into(),
+        updated_from: u32::try_from(updated_from.max(0)).unwrap_or(u32::MAX),
     }
 }
 

@@ -285,9 +285,12 @@ impl Publication {
     ) {
         let before = std::mem::take(&mut self.desired);
         let mut has_transition = is_urgent || self.stored.observed_generation != Some(self.generation);
-        for (type_, status) in conditions {
+        let mut has_new_state = state.is_some_and(|state| self.stored.state != Some(state));
+        for (number, (type_, status)) in conditions.into_iter().enumerate() {
             let stored = stored_condition::status(self.stored(), type_) == status;
             has_transition |= !stored;
+            // The first condition is the main one.
+            has_new_state |= !stored && number == 0;
             // The same status that is no longer stored was overwritten: it counts as a new transition.
             let is_kept = |desired: &&DesiredCondition| {
                 desired.type_ == type_ && desired.status == status && (stored || !desired.stored)
@@ -299,7 +302,7 @@ impl Publication {
         if let Some(state) = state {
             self.transitions += u64::from(before.is_some_and(|before| before != state));
             let (event, later) = self.next_event(state, now);
-            has_transition |= self.stored.state != Some(state) || event != self.stored.last_event;
+            has_transition |= event != self.stored.last_event;
             self.desired_event = event.map(|event| self.at_its_time(event));
             if let Some(later) = later {
                 queue.schedule(later, self.timer());
@@ -309,7 +312,11 @@ impl Publication {
             queue.schedule(until, self.timer());
             return self.withdraw(queue);
         }
-        let urgency = if has_transition { Urgency::Transition } else { Urgency::MessageOnly };
+        let urgency = match () {
+            () if has_new_state => Urgency::StateChange,
+            () if has_transition => Urgency::Transition,
+            () => Urgency::MessageOnly,
+        };
         queue.effects.push(Effect::EnqueueWrite(self.slot.clone(), Some(urgency)));
     }
 

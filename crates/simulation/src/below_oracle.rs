@@ -63,7 +63,7 @@ fn may_fail(workload: &Verdict) -> bool {
     match workload.state {
         _ if workload.rule.source == Source::User => false,
         State::Failed => &*workload.reason == "ProgressDeadlineExceeded",
-        state => state == State::InProgress,
+        state => matches!(state, State::InProgress | State::Suspended),
     }
 }
 
@@ -99,7 +99,9 @@ impl Oracle<'_> {
                 (newest.uid().to_owned(), None)
             }
             "StatefulSet" => {
+                let strategy = &object.value["spec"]["updateStrategy"];
                 let revision = object.value["status"]["updateRevision"].as_str();
+                let revision = revision.filter(|_| strategy["type"] != "OnDelete");
                 (uid.to_owned(), revision.map(|revision| ("controller-revision-hash", revision)))
             }
             "DaemonSet" => {

@@ -4,6 +4,7 @@
 //! them out, and [`Outbox::done`] takes the outcome.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap},
     hash::{DefaultHasher, Hash as _, Hasher as _},
 };
@@ -48,12 +49,9 @@ pub struct Outbox {
     leading: bool,
 }
 
-/// While the API server is slower than the changes, transitions pass the message changes.
+/// While the API server is slower than the changes, the more urgent ones pass the others.
 #[derive(Debug, Default)]
-struct DueWrites {
-    transitions: BTreeSet<(Timestamp, Slot)>,
-    messages: BTreeSet<(Timestamp, Slot)>,
-}
+struct DueWrites(BTreeMap<Reverse<Urgency>, BTreeSet<(Timestamp, Slot)>>);
 
 #[derive(Debug)]
 struct PendingWrite {
@@ -112,7 +110,7 @@ impl Outbox {
             && entry.in_flight.is_none()
             && let Some(due) = self.due.get_mut(&slot.object.cluster)
         {
-            due.of(before).remove(&(entry.due, slot.clone()));
+            due.remove(before, entry.due, slot);
         }
         entry.urgency = urgency;
         self.schedule(now, slot);
@@ -148,7 +146,7 @@ impl Outbox {
                 };
                 *in_flight += 1;
                 // Message changes that go on must not use up the burst: a transition would wait for them.
-                if urgency == Urgency::Transition {
+                if urgency >= Urgency::Transition {
                     entry.burst_left = entry.burst_left.saturating_sub(1);
                 }
                 entry.in_flight = Some(urgency);
@@ -221,12 +219,12 @@ impl Outbox {
         };
         let paced = match (entry.last_write, urgency) {
             (None, _) => now,
-            (Some(_), Urgency::Transition) if entry.burst_left_at(now) > 0 => now,
+            (Some(_), urgency) if urgency >= Urgency::Transition && entry.burst_left_at(now) > 0 => now,
             (Some(last), _) => last.checked_add(MIN_INTERVAL).unwrap_or(now),
         };
         entry.due = paced.max(entry.not_before.unwrap_or(paced)).max(now);
         let due = self.due.entry(slot.object.cluster.clone()).or_default();
-        due.of(urgency).insert((entry.due, slot.clone()));
+        due.insert(urgency, entry.due, slot);
     }
 
     /// Delays keep their remaining time.
@@ -237,7 +235,7 @@ impl Outbox {
             entry.last_write = entry.last_write.map(shift);
             entry.not_before = entry.not_before.map(shift);
         }
-        let due = self.due.values_mut().flat_map(|due| [&mut due.transitions, &mut due.messages]);
+        let due = self.due.values_mut().flat_map(|due| due.0.values_mut());
         for times in due.chain([&mut self.idle]) {
             *times = std::mem::take(times).into_iter().map(|(time, slot)| (shift(time), slot)).collect();
         }
@@ -259,27 +257,29 @@ impl Outbox {
 }
 
 impl DueWrites {
-    fn of(&mut self, urgency: Urgency) -> &mut BTreeSet<(Timestamp, Slot)> {
-        match urgency {
-            Urgency::Transition => &mut self.transitions,
-            Urgency::MessageOnly => &mut self.messages,
+    fn insert(&mut self, urgency: Urgency, time: Timestamp, slot: &Slot) {
+        self.0.entry(Reverse(urgency)).or_default().insert((time, slot.clone()));
+    }
+
+    fn remove(&mut self, urgency: Urgency, time: Timestamp, slot: &Slot) {
+        if let Some(writes) = self.0.get_mut(&Reverse(urgency)) {
+            writes.remove(&(time, slot.clone()));
         }
     }
 
     fn pop(&mut self, now: Timestamp) -> Option<Slot> {
         let is_due =
             |writes: &&mut BTreeSet<(Timestamp, Slot)>| writes.first().is_some_and(|(time, _)| *time <= now);
-        let writes = [&mut self.transitions, &mut self.messages].into_iter().find(is_due)?;
-        writes.pop_first().map(|(_, slot)| slot)
+        let (_, slot) = self.0.values_mut().find(is_due)?.pop_first()?;
+        Some(slot)
     }
 
     fn first(&self) -> Option<Timestamp> {
-        let first = [&self.transitions, &self.messages].into_iter().filter_map(BTreeSet::first);
-        first.map(|(time, _)| *time).min()
+        self.0.values().filter_map(BTreeSet::first).map(|(time, _)| *time).min()
     }
 
     fn len(&self) -> usize {
-        self.transitions.len() + self.messages.len()
+        self.0.values().map(BTreeSet::len).sum()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     effect::Part,
     id::{GroupKind, NamespacedName, ObjectKey},
 };
-use Urgency::{MessageOnly, Transition};
+use Urgency::{MessageOnly, StateChange, Transition};
 
 struct Scenario {
     outbox: Outbox,
@@ -109,14 +109,15 @@ fn a_transition_does_not_wait_for_messages_that_keep_changing() {
 
 /// There is room for two writes at a time.
 #[test]
-fn transitions_pass_message_changes() {
+fn what_is_more_urgent_passes() {
     let mut scenario = Scenario::begin();
     for name in ["a", "b", "c"] {
         scenario.enqueue(name, MessageOnly);
     }
-    scenario.after(1).enqueue("z", Transition);
+    scenario.after(1).enqueue("y", Transition);
+    scenario.after(1).enqueue("z", StateChange);
     let first: Vec<_> = scenario.take().into_iter().map(|(slot, _)| slot.object.name.name).collect();
-    assert_eq!(first.iter().map(|name| &**name).collect::<Vec<_>>(), ["z", "a"]);
+    assert_eq!(first.iter().map(|name| &**name).collect::<Vec<_>>(), ["z", "y"]);
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn the_annotation_and_other_applications_are_ignored() {
     );
     let other = with(old_app("other", &json!({})), &json!({"metadata": {"labels": {"app": "web"}}}));
     let world = World::with([selects_itself, other]);
-    assert_eq!(components(&world, "web"), "Application other InProgress");
+    assert_eq!(components(&world, "web"), "Application other Unknown");
     assert_eq!((world.owners(OLD, "other").as_str(), world.owners(OLD, "web").as_str()), ("web", ""));
 }
 

@@ -587,3 +587,47 @@ fn a_crash_loop_ends_when_its_pod_has_run_for_ten_minutes() {
         "InProgress ReplicasNotReady, InProgress ReplicasNotReady: Pod/web-1-a PodNotReady"
     );
 }
+
+/// What the controller of the StatefulSet leaves at its revision counts.
+#[rstest]
+#[case::on_delete(json!({"type": "OnDelete"}), "db-2", State::Failed)]
+#[case::below_the_partition(json!({"rollingUpdate": {"partition": 2}}), "db-1", State::Failed)]
+#[case::from_the_partition_on(json!({"rollingUpdate": {"partition": 2}}), "db-2", State::InProgress)]
+fn pods_that_stay_at_their_revision_count(#[case] strategy: Value, #[case] pod: &str, #[case] state: State) {
+    let kinds = json!({"componentKinds": [{"group": "apps", "kind": "StatefulSet"}]});
+    let set = with(stateful_set("db", 2, 3, "new"), &json!({"spec": {"updateStrategy": strategy}}));
+    let mut world = World::with([app("shop", &kinds), set]);
+    let owner = uid(&world, "StatefulSet.apps", "db");
+    let old = json!({"metadata": {"labels": {"controller-revision-hash": "old"}}});
+    let old = owned_by(with(pulling(&world, pod), &old), "StatefulSet", "db", &owner);
+    world.put(old).pass(SignedDuration::from_secs(90));
+    assert_eq!(world.status("shop").state, Some(state));
+}
+
+/// A roll-out that fails is not better for being paused, although the old replicas are available.
+#[test]
+fn a_paused_rollout_with_a_failing_pod_is_failed() {
+    let paused = with(deployment("web", 3, 3), &json!({"spec": {"paused": true}}));
+    let mut world = World::with([app_of_kinds("shop"), paused]);
+    assert_eq!(world.status("shop").state, Some(State::Ready));
+    revision(&mut world, "1");
+    let pod = pulling(&world, "web-1-a");
+    run(&mut world, "1", pod);
+    assert_eq!(world.status("shop").state, Some(State::Ready), "not for a minute");
+    world.pass(SignedDuration::from_secs(60));
+    assert_eq!(
+        line(&world),
+        "Failed ImagePullBackOff, Failed ImagePullBackOff: Pod/web-1-a ImagePullBackOff"
+    );
+}
+
+#[test]
+fn a_service_of_a_workload_that_is_paused_and_scaled_to_zero_needs_no_endpoints() {
+    let none = json!({"spec": {"paused": true}, "status": {"replicas": 0}});
+    let world = World::with([
+        app("shop", &services_and_deployments()),
+        selecting_service("web"),
+        with(deployment("web", 0, 0), &none),
+    ]);
+    assert_eq!(world.status("shop").state, Some(State::Ready));
+}

@@ -265,3 +265,42 @@ fn the_state_of_a_rollup() {
         assert_eq!(summary.since, group.since, "{components:?}");
     }
 }
+
+/// A controller counts a nested Application by its stored status; a reader without a controller evaluates it.
+#[rstest]
+#[case::ready(json!({"componentKinds": [{"kind": "Service"}]}), State::Ready)]
+#[case::missing(json!({"components": {"absent": {"kind": "Service"}}}), State::Missing)]
+#[case::without_members(json!({"componentKinds": [{"group": "acme.io", "kind": "Gizmo"}]}), State::Unknown)]
+#[case::failed(json!({"componentKinds": [{"group": "acme.io", "kind": "Widget"}]}), State::Failed)]
+#[case::in_progress(json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}]}), State::InProgress)]
+fn a_nested_application_counts_the_same_stored_and_evaluated(#[case] spec: Value, #[case] state: State) {
+    let selects = |label: &str| json!({"selector": {"matchLabels": {"app": label}}});
+    let outer = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
+    let inner = with(objects::app("inner", &spec), &json!({"metadata": {"labels": {"app": "outer"}}}));
+    let objects = [
+        objects::app("outer", &with(outer, &selects("outer"))),
+        inner,
+        objects::service("front"),
+        failed("press"),
+        deployment("web", 2, 3),
+    ];
+    let mut world = World::with(objects.clone());
+    // In their first seconds, Applications have no Events.
+    world.pass(SignedDuration::from_secs(15));
+    assert_eq!(world.status("outer").state, Some(state));
+    let mut reader = World::new();
+    reader.engine = bellwether_engine::Engine::new().with_nested_evaluation();
+    reader.writing = false;
+    for object in objects {
+        reader.server.put(object);
+    }
+    reader.settle();
+    let of = |world: &World| -> Vec<_> {
+        let groups = world.engine.groups(world.now).into_iter().filter(|group| *group.name.name == *"outer");
+        let members = |group: &Group| {
+            group.members.iter().map(|member| (member.state, member.reason.clone())).collect::<Vec<_>>()
+        };
+        groups.map(|group| (group.state, members(&group))).collect()
+    };
+    assert_eq!(of(&reader), of(&world));
+}

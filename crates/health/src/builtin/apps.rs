@@ -69,6 +69,10 @@ fn deployment(o: &Reader<'_>) -> Verdict {
         .filter(|condition| condition.reason() == reasons::PROGRESS_DEADLINE_EXCEEDED);
     if o.flag("spec.paused") {
         let failed = stuck.is_some() || replica_failure(o).is_some();
+        if desired == 0 && o.count("status.replicas") == 0 {
+            return Verdict::suspended(reasons::SCALED_TO_ZERO, "paused, scaled to 0")
+                .progress(done, desired);
+        }
         return Verdict::suspended(reasons::PAUSED, format!("paused, {} ready", of(ready, desired, REPLICA)))
             .progress(done, desired)
             .blocks(failed || available < desired);

@@ -2,7 +2,7 @@
 
 use bellwether_model::{
     ConditionStatus::{False, True},
-    State::{Failed, InProgress, Ready},
+    State::{self, Failed, InProgress, Missing, Ready, Unknown},
 };
 
 use crate::{generation, generic::conditions::Conditions, read::Reader, reasons, verdict::Verdict};
@@ -15,15 +15,15 @@ use super::{
 pub(super) const RULES: &[KindRule] = &[
     KindRule {
         id: "bellwether.dev/Application",
-        description: "`Ready` if condition `Ready` is True; otherwise `Failed` if `status.state` is Failed, else \
-                      `InProgress`. Conditions of other types count for nothing.",
+        description: "`Ready` if condition `Ready` is True; otherwise as `status.state` if that is Failed, Missing or \
+                      Unknown, else `InProgress`. Conditions of other types count for nothing.",
         reads: &["status.observedGeneration", "status.conditions", "status.state"],
         evaluator: Evaluator::OwnConditions(application),
     },
     KindRule {
         id: "app.k8s.io/Application",
         description: "`Ready` if condition `Ready` is True; otherwise `Failed` if condition `Error` is True, else \
-                      `InProgress`. Conditions of other types count for nothing.",
+                      `InProgress`, or `Unknown` as the condition. Conditions of other types count for nothing.",
         reads: &["status.observedGeneration", "status.conditions"],
         evaluator: Evaluator::OwnConditions(app_k8s_io),
     },
@@ -59,14 +59,21 @@ const VALID: &[BuiltinClause] = &[condition("Valid", True, Ready), condition("Va
 
 /// Other tools may write conditions into the status of an Application. They are not about its members.
 fn application(o: &Reader<'_>) -> Verdict {
-    by_ready(o, || o.text("status.state") == "Failed")
+    by_ready(o, |otherwise| match o.text("status.state") {
+        "Failed" => Failed,
+        "Missing" => Missing,
+        "Unknown" => Unknown,
+        _ => otherwise,
+    })
 }
 
 fn app_k8s_io(o: &Reader<'_>) -> Verdict {
-    by_ready(o, || o.condition("Error").is_some_and(|error| error.is_true()))
+    let has_error = || o.condition("Error").is_some_and(|error| error.is_true());
+    by_ready(o, |otherwise| if has_error() { Failed } else { otherwise })
 }
 
-fn by_ready(o: &Reader<'_>, has_failed: impl Fn() -> bool) -> Verdict {
+/// `or`: the state if it is not ready, given the one by the condition.
+fn by_ready(o: &Reader<'_>, or: impl Fn(State) -> State) -> Verdict {
     if let Some(behind) = generation::reported_behind(o) {
         return behind;
     }
@@ -76,10 +83,10 @@ fn by_ready(o: &Reader<'_>, has_failed: impl Fn() -> bool) -> Verdict {
     if let Some(stale) = generation::stale(o, &ready) {
         return stale;
     }
-    let state = match ready.is_true() {
-        true => Ready,
-        false if has_failed() => Failed,
-        false => InProgress,
+    let state = match () {
+        () if ready.is_true() => Ready,
+        () if ready.is_false() => or(InProgress),
+        () => or(Unknown),
     };
     Verdict::new(state, ready.reason_or_type().to_owned(), ready.message_or_reason()).since(ready.since())
 }
