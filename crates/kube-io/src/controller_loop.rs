@@ -222,7 +222,9 @@ impl ControllerLoop {
                         to,
                         %reason,
                         cause = &**message,
-                        "transition"
+                        "{}",
+                        // One that lasts may be recorded again, as a Warning.
+                        if *from == Some(*to) { "state lasts" } else { "transition" }
                     );
                     // A new leader may have recorded the same Event: rather none than two.
                     if self.leadership.borrow().leads_at(std::time::Instant::now()) {

@@ -263,7 +263,6 @@ fn times(
     // While kinds are listed for the first time, a member is seen without what is below it.
     let seen = before.and_then(|before| before.seen.clone()).filter(|_| !app.is_counting);
     let is_known = matches!(member_id, MemberId::Object(_)) && before.is_some();
-    let is_new = is_new && !(app.is_counting && is_known);
     if let (Some(seen), true) = (&seen, is_readable) {
         let next = seen.next(state, reported, has_failed_pod, now);
         return (next.since, Some(next));
@@ -272,6 +271,8 @@ fn times(
         let since = if before.state == state { before.since } else { this_second };
         return (since, seen);
     }
+    // One that could not be read so far may have been in its state for long.
+    let is_new = is_new && !is_known;
     let stored = app.stored_since.get(&(kind.clone(), name.clone())).copied();
     let stored = stored.filter(|(_, since)| stored_condition::is_possible(*since, now));
     let same = stored.filter(|(before, _)| *before == state).map(|(_, since)| since);

@@ -1,6 +1,6 @@
 //! `status.objects`, and why a member is in its state.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::RangeInclusive};
 
 use bellwether_api::{ObjectCause, ObjectStatus};
 use bellwether_health::{Rule, SERVICE_ENDPOINTS, Source};
@@ -22,11 +22,15 @@ use super::{
 
 /// Entries of `status.objects`.
 const MAX_OBJECTS: usize = 100;
-/// Bytes of `status.objects`.
-const MAX_OBJECTS_BYTES: usize = 40 << 10;
+/// Bytes of `status.objects`: within this range, what the other fields leave of [`MAX_STATUS_BYTES`].
+const OBJECTS_BYTES: RangeInclusive<usize> = (8 << 10)..=(40 << 10);
+/// Bytes of a status.
+const MAX_STATUS_BYTES: usize = 62 << 10;
 
-pub(super) fn objects(app: &ApplicationState, feeds: &Feeds) -> Vec<ObjectStatus> {
-    let mut bytes_left = MAX_OBJECTS_BYTES;
+/// `others`: the bytes of the other fields of the status.
+pub(super) fn objects(app: &ApplicationState, feeds: &Feeds, others: usize) -> Vec<ObjectStatus> {
+    let (least, most) = OBJECTS_BYTES.into_inner();
+    let mut bytes_left = MAX_STATUS_BYTES.saturating_sub(others).clamp(least, most);
     let object_status = |(member_id, entry): (MemberId, &MemberEntry)| {
         let (reason, message) = why(app, feeds, member_id);
         let feed = app.kind_uses.get(&entry.kind).and_then(|kind_use| feeds.get(kind_use.feed));

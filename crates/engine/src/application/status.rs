@@ -70,7 +70,7 @@ pub(super) fn render(
     let (installed, missing) = presence(app, &dependencies);
     let counts = app.members.counts();
     let readiness = Readiness::of(app, unresolved(app, feeds).len());
-    ApplicationStatus {
+    let mut status = ApplicationStatus {
         observed_generation: Some(app.publication.generation),
         state: Some(readiness.state()),
         reason: deciding_reason(app, feeds, readiness),
@@ -84,12 +84,15 @@ pub(super) fn render(
         installed,
         missing,
         conditions: app.publication.conditions(conditions, now).into_iter().map(Into::into).collect(),
-        objects: objects(app, feeds),
+        objects: Vec::new(),
         object_counts: Some(counts),
         dependencies: dependencies.statuses,
         owned_kinds: app.owned_kinds.kinds().map(owned_kind).collect(),
         last_event: app.publication.last_event(readiness.state(), now),
-    }
+    };
+    let others = serde_json::to_vec(&status).map_or(0, |json| json.len());
+    status.objects = objects(app, feeds, others);
+    status
 }
 
 fn owned_kind(kind: &GroupKind) -> OwnedKind {

@@ -196,7 +196,7 @@ pub(super) fn state(app: &ApplicationState, feeds: &Feeds, ready: ConditionStatu
 
 /// Since when the Application is in its state, for probes and the terminal alike. Ready: the stored time, but
 /// not before the latest member became ready, because the status may be old. Otherwise: since the first member
-/// was in this state; a stored time could be about other members.
+/// was in this state; if no member has a time, since the Application was seen in it.
 fn since(app: &ApplicationState, feeds: &Feeds, state: State, ready: ConditionStatus) -> Option<Timestamp> {
     let members = &app.members;
     let stored = app.publication.stored_since(READY, ready);
@@ -207,7 +207,7 @@ fn since(app: &ApplicationState, feeds: &Feeds, state: State, ready: ConditionSt
         }
         // Ready says the same. Also before it is stored.
         State::Ready | State::Unknown => app.publication.since(READY, ready),
-        _ if members.have(state) => members.earliest(state),
+        _ if members.have(state) => members.earliest(state).or_else(|| app.publication.state_since(state)),
         // The health check. Ready may have been False before for another reason.
         _ => app.publication.state_since(state),
     }

@@ -1,7 +1,9 @@
 //! Since when a member is in its state: by the object itself, unless the member was seen in another state then.
 
+use bellwether_api::State;
 use bellwether_engine::Unreadable;
 use jiff::SignedDuration;
+use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::{
@@ -91,4 +93,26 @@ fn a_component_is_missing_for_as_long_as_before() {
     world.pass(SignedDuration::from_mins(1)).unreadable(WIDGET, None);
     world.settle();
     assert_eq!(since(&world), missing);
+}
+
+/// A process that could not read a member so far does not know since when it has failed, but since when the
+/// Application has.
+#[rstest]
+#[case::its_kind(WIDGET)]
+#[case::health_rules("HealthRule.bellwether.dev")]
+fn a_restart_while_a_member_cannot_be_read_invents_no_time(#[case] kind: &str) {
+    let stalled =
+        json!({"status": {"conditions": [{"type": "Stalled", "status": "True", "reason": "Jammed"}]}});
+    let mut world = World::with([app_of_kinds("web"), with(widget("one", None), &stalled)]);
+    world.pass(SignedDuration::from_mins(1)).unreadable(kind, Some(forbidden()));
+    world.restart();
+    world.settle().pass(SignedDuration::from_mins(1)).unreadable(kind, None);
+    let granted = world.now;
+    world.settle();
+    let status = world.status("web");
+    assert_eq!((status.objects[0].status, &status.objects[0].since), (State::Failed, &None));
+    let group = world.engine.groups(world.now).remove(0);
+    let recorded = status.last_event.expect("it is recorded").time.0;
+    assert!(recorded >= granted, "{recorded}");
+    assert_eq!((group.state, group.since), (State::Failed, Some(recorded)));
 }
