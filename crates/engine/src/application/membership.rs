@@ -278,7 +278,8 @@ fn times(
     let same = stored.filter(|(before, _)| *before == state).map(|(_, since)| since);
     // Another process may have seen another state after the reported time, or since when this one lasts.
     let is_other = |before: State| match before {
-        State::Unknown => false,
+        // Often it could not be read. Then it says nothing about another state.
+        State::Unknown => state == State::Unknown,
         State::InProgress => !has_failed_pod,
         _ => true,
     };

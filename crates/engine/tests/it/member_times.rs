@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::{
-    objects::{app, app_of_kinds, deployment, widget, with},
+    objects::{self, app, app_of_kinds, deployment, widget, with},
     world::World,
 };
 
@@ -115,4 +115,21 @@ fn a_restart_while_a_member_cannot_be_read_invents_no_time(#[case] kind: &str) {
     let recorded = status.last_event.expect("it is recorded").time.0;
     assert!(recorded >= granted, "{recorded}");
     assert_eq!((group.state, group.since), (State::Failed, Some(recorded)));
+}
+
+/// A nested Application counts as Unknown a little later than it says: from when its status was seen.
+#[test]
+fn a_restart_does_not_move_the_time_of_an_unknown_member() {
+    let outer = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
+    let never = json!({"componentKinds": [{"group": "acme.io", "kind": "Gizmo"}]});
+    let inner = with(app("inner", &never), &json!({"metadata": {"labels": {"app": "web"}}}));
+    let mut world = World::with([app("web", &outer), inner]);
+    world.pass(SignedDuration::from_secs(90));
+    assert_eq!(world.status("web").objects[0].status, State::Unknown);
+    world.restart();
+    let (kind, name) = objects::key("Application.bellwether.dev", "web");
+    let seen = "2026-11-14T10:00:30Z";
+    world.server.edit(&kind, &name, |object| object["status"]["objects"][0]["since"] = seen.into());
+    world.settle();
+    assert_eq!(since(&world).as_deref(), Some(seen));
 }
