@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use bellwether_health::Verdict;
+use bellwether_model::State;
 
 use crate::{
     component_conditions::{ComponentCondition, ComponentConditions},
@@ -38,7 +39,11 @@ pub(crate) struct NestedFacts {
 impl NestedFacts {
     /// `None` if the facts say so already.
     pub(crate) fn of(group: &Group, facts: &Facts) -> Option<Self> {
-        let verdict = group.verdict(&facts.verdict)?;
+        // A member that is being deleted counts by its own metadata, as any other object.
+        let verdict = match facts.verdict.state {
+            State::Terminating => facts.verdict.clone(),
+            _ => group.verdict(&facts.verdict)?,
+        };
         let operator =
             facts.component_conditions.as_deref().map(|facts| Box::new(component_conditions(group, facts)));
         let is_unchanged = (&facts.verdict, &facts.component_conditions) == (&verdict, &operator);

@@ -206,7 +206,9 @@ impl Group {
         let statement = self.deciding_condition()?;
         // Deletion comes before all rules. Only the object has its time.
         if stored.state == State::Terminating {
-            return Some(stored.clone());
+            let is_rollup = self.is_rollup();
+            let reason = if is_rollup { stored.reason.clone() } else { statement.reason.to_string().into() };
+            return Some(Verdict { reason, ..stored.clone() });
         }
         Some(Verdict {
             state: self.state,

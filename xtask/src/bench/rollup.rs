@@ -22,6 +22,9 @@ const ALONE: [u32; 5] = [5, 50, 500, 5_000, 50_000];
 /// The numbers of components on a control plane. A status lists at most a hundred of them.
 const LIVE: [u32; 3] = [5, 100, 5_000];
 
+/// The numbers of Rollups in one another.
+const NESTED: [u32; 3] = [3, 50, 400];
+
 #[derive(Debug, Deserialize)]
 struct RollupTimes {
     components: u64,
@@ -38,6 +41,15 @@ struct LiveTimes {
     longest_ms: f64,
     writes: f64,
     memory: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct NestedTimes {
+    depth: u64,
+    start_s: f64,
+    start_writes: f64,
+    change_s: f64,
+    change_writes: f64,
 }
 
 impl Rollup {
@@ -60,7 +72,14 @@ impl Rollup {
                 .args([components, self.changes].map(|number| number.to_string()));
             live.extend(lines_of::<LiveTimes>(&mut program).context("cannot measure a controller")?);
         }
-        print(&format!("\n{}", table(&times, &live)?));
+        let mut nested: Vec<NestedTimes> = Vec::new();
+        for depth in NESTED {
+            log(&format!("controller, {depth} nested Rollups"));
+            let mut program = Process::new(own.join("rollup-nested"));
+            program.arg(own.join("bellwether")).arg(depth.to_string());
+            nested.extend(lines_of::<NestedTimes>(&mut program).context("cannot measure nested Rollups")?);
+        }
+        print(&format!("\n{}\n\n{}", table(&times, &live)?, nested_table(&nested)?));
         Ok(())
     }
 }
@@ -83,6 +102,20 @@ fn table(times: &[RollupTimes], live: &[LiveTimes]) -> Result<String> {
         write!(
             text,
             "\n{components:>12}{half_ms:>16.1}{longest_ms:>20.1}{writes:>10.2}{memory:>14.1}   {changes} changes"
+        )?;
+    }
+    Ok(text)
+}
+
+fn nested_table(nested: &[NestedTimes]) -> Result<String> {
+    let mut text = format!(
+        "{:>12}{:>16}{:>20}{:>12}{:>10}   nested Rollups, until the outermost one follows",
+        "depth", "start, s", "writes", "change, s", "writes"
+    );
+    for NestedTimes { depth, start_s, start_writes, change_s, change_writes } in nested {
+        write!(
+            text,
+            "\n{depth:>12}{start_s:>16.2}{start_writes:>20.0}{change_s:>12.2}{change_writes:>10.0}"
         )?;
     }
     Ok(text)

@@ -273,10 +273,14 @@ fn the_state_of_a_rollup() {
 #[case::without_members(json!({"componentKinds": [{"group": "acme.io", "kind": "Gizmo"}]}), State::Unknown)]
 #[case::failed(json!({"componentKinds": [{"group": "acme.io", "kind": "Widget"}]}), State::Failed)]
 #[case::in_progress(json!({"componentKinds": [{"group": "apps", "kind": "Deployment"}]}), State::InProgress)]
+#[case::terminating(json!({"componentKinds": [{"kind": "Service"}]}), State::Terminating)]
 fn a_nested_application_counts_the_same_stored_and_evaluated(#[case] spec: Value, #[case] state: State) {
     let selects = |label: &str| json!({"selector": {"matchLabels": {"app": label}}});
     let outer = json!({"componentKinds": [{"group": "bellwether.dev", "kind": "Application"}]});
-    let inner = with(objects::app("inner", &spec), &json!({"metadata": {"labels": {"app": "outer"}}}));
+    let deleted = json!("2026-11-14T09:00:00Z");
+    let deleted = if state == State::Terminating { deleted } else { json!(null) };
+    let metadata = json!({"labels": {"app": "outer"}, "deletionTimestamp": deleted});
+    let inner = with(objects::app("inner", &spec), &json!({"metadata": metadata}));
     let objects = [
         objects::app("outer", &with(outer, &selects("outer"))),
         inner,
