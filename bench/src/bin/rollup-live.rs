@@ -13,9 +13,9 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use bellwether_bench::{
     live::{Process, Server},
-    umbrella::{self, NAMESPACE, PLURAL, name},
+    umbrella::{self, name},
 };
-use bellwether_testkit::{Cluster, eventually};
+use bellwether_testkit::Cluster;
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -35,10 +35,7 @@ async fn main() -> Result<()> {
     let cluster = Cluster::start().await?;
     cluster.install(&bellwether_api::crds()).await?;
     let server = Server::new(cluster.admin().client().await?);
-    let path = format!("/apis/ops.example/v1/namespaces/{NAMESPACE}/{PLURAL}");
-    server.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &umbrella::definition()).await?;
-    eventually(TIMEOUT, "the CRD of the components is served", async || Ok(server.get(&path).await.is_ok()))
-        .await?;
+    let path = server.serve_components().await?;
     writeln!(stderr(), "creating {components} components")?;
     let set_status = async |number: usize, ready: bool| {
         server

@@ -13,9 +13,9 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use bellwether_bench::{
     live::{Process, Server},
-    umbrella::{self, NAMESPACE, PLURAL, name},
+    umbrella::{self, NAMESPACE, name},
 };
-use bellwether_testkit::{Cluster, eventually};
+use bellwether_testkit::Cluster;
 use serde_json::{Value as Json, json};
 use tokio::time::sleep;
 
@@ -33,10 +33,7 @@ async fn main() -> Result<()> {
     let cluster = Cluster::start().await?;
     cluster.install(&bellwether_api::crds()).await?;
     let server = Server::new(cluster.admin().client().await?);
-    let path = format!("/apis/ops.example/v1/namespaces/{NAMESPACE}/{PLURAL}");
-    server.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &umbrella::definition()).await?;
-    eventually(TIMEOUT, "the CRD of the component is served", async || Ok(server.get(&path).await.is_ok()))
-        .await?;
+    let path = server.serve_components().await?;
     server.post(&path, &umbrella::component(0)).await?;
     let set_ready = async |ready: bool| {
         let status = json!({"status": umbrella::status(ready)});

@@ -3,13 +3,14 @@
 use std::ops::Sub;
 
 use anyhow::{Context as _, Result};
+use bellwether_testkit::{TIMEOUT, eventually};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use http::Request;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value as Json, json};
 
-use crate::population::Population;
+use crate::{population::Population, umbrella};
 
 const MAX_IN_FLIGHT: usize = 16;
 
@@ -156,6 +157,17 @@ impl Server {
             statuses: count(&["resource=\"applications\"", "subresource=\"status\""])?,
             events: count(&["resource=\"events\""])?,
         })
+    }
+
+    /// Creates the CRD of the components of [`umbrella`], and returns the path of its objects once it is served.
+    pub async fn serve_components(&self) -> Result<String> {
+        let path = format!("/apis/ops.example/v1/namespaces/{}/{}", umbrella::NAMESPACE, umbrella::PLURAL);
+        self.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &umbrella::definition()).await?;
+        eventually(TIMEOUT, "the CRD of the components is served", async || {
+            Ok(self.get(&path).await.is_ok())
+        })
+        .await?;
+        Ok(path)
     }
 
     /// Runs many calls, several at a time.

@@ -2,7 +2,8 @@
 //! below for the first time, so that a restart does not forget a failure that is known.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
+    mem,
     sync::Arc,
 };
 
@@ -12,7 +13,7 @@ use bellwether_health::{Rule, Source};
 use crate::{
     feeds::Feeds,
     grouping_context::GroupingContext,
-    id::{GroupKind, NamespacedName},
+    id::{Cluster, GroupKind, NamespacedName},
     members::MemberEntry,
     reasons::application::NO_READY_ENDPOINTS,
     registry::GroupId,
@@ -64,6 +65,10 @@ impl StoredBelow {
         self.without_endpoints.contains(&(kind.clone(), name.clone()))
     }
 
+    fn members(&self) -> impl Iterator<Item = &(GroupKind, NamespacedName)> {
+        self.failures.keys().chain(&self.without_endpoints)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.failures.len() + self.without_endpoints.len()
     }
@@ -101,9 +106,13 @@ impl Applications {
         if is_synced && !app.needs_stored_below(cx.feeds) {
             return;
         }
-        app.stored_below = StoredBelow::of(status, &app.name.namespace);
-        let members = app.members.objects();
-        self.update_above(members, None, cx);
+        let now = StoredBelow::of(status, &app.name.namespace);
+        let before = mem::replace(&mut app.stored_below, now);
+        // Without rights to Pods, this goes on: not all members.
+        let concerned: BTreeSet<_> = before.members().chain(app.stored_below.members()).collect();
+        let find = |(kind, name): &(GroupKind, NamespacedName)| cx.feeds.find(&Cluster::hub(), kind, name);
+        let concerned: Vec<_> = concerned.into_iter().filter_map(find).collect();
+        self.update_above(concerned, None, cx);
     }
 }
 
