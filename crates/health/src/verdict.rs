@@ -179,6 +179,29 @@ impl Verdict {
     }
 }
 
+/// The worst verdict; the first of equals.
+pub(crate) fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Option<Verdict> {
+    worst_by(verdicts, |verdict| verdict.state)
+}
+
+/// The thing with the worst state; the first of equals.
+pub(crate) fn worst_by<T>(things: impl IntoIterator<Item = T>, state: impl Fn(&T) -> State) -> Option<T> {
+    things
+        .into_iter()
+        .reduce(|worst, next| if badness(state(&next)) > badness(state(&worst)) { next } else { worst })
+}
+
+fn badness(state: State) -> u8 {
+    match state {
+        State::Ready => 0,
+        State::Suspended => 1,
+        State::Unknown => 2,
+        State::InProgress | State::Missing => 3,
+        State::Terminating => 4,
+        State::Failed => 5,
+    }
+}
+
 /// 100 if there is nothing to do.
 fn percent(done: i64, of: i64) -> u8 {
     if of <= 0 {

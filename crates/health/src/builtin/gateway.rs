@@ -7,10 +7,10 @@ use jiff::Timestamp;
 
 use super::{Evaluator, KindRule};
 use crate::{
-    generic::{conditions::Conditions, worst},
+    generic::conditions::Conditions,
     read::{Condition, Reader},
     reasons,
-    verdict::Verdict,
+    verdict::{Verdict, worst},
 };
 
 pub(super) const RULES: &[KindRule] = &[

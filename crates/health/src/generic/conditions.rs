@@ -3,11 +3,9 @@
 use bellwether_model::State;
 
 use super::{
-    phase,
+    intent, phase,
     polarity::{self, Polarity},
-    suspension,
-    witness::is_negative,
-    words::{begins_with_failure, is_negated, meaning, tells_failure, words},
+    words::{begins_with_failure, is_negated, is_negative, meaning, tells_failure, words},
 };
 use crate::{
     generation,
@@ -295,7 +293,7 @@ impl<'o> Conditions<'o> {
     fn stopped(&self, o: &Reader<'_>) -> Option<Verdict> {
         let stopped = self.holding(Polarity::Halted).next()?;
         let condition = &stopped.condition;
-        Some(stopped.verdict(suspension::of_stopped(o, condition.reason(), condition.message())))
+        Some(stopped.verdict(intent::of_stopped(o, condition.reason(), condition.message())))
     }
 
     /// A progress condition that is not True, with a reason that means another state.

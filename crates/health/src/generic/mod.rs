@@ -5,16 +5,17 @@
 //! and listeners; replica counters. An object with a spec and no status is `InProgress`.
 
 pub(crate) mod conditions;
+mod intent;
 pub(crate) mod phase;
 pub(crate) mod polarity;
 pub(crate) mod replicas;
+mod status;
 pub(crate) mod suspension;
 pub(crate) mod witness;
 pub(crate) mod words;
 
 use bellwether_model::State;
 
-use self::conditions::Conditions;
 use crate::{
     generation,
     read::Reader,
@@ -34,74 +35,19 @@ pub(crate) const READS: &[&str] = &[
 /// `None` if nothing in the object is recognized.
 pub(crate) fn evaluate(o: &Reader<'_>) -> Option<Verdict> {
     // Before the generation: controllers do not observe suspended objects.
-    if let Some(verdict) = phase::suspended_by_spec(o) {
+    if let Some(verdict) = suspension::by_spec(o) {
         return Some(verdict.by(&Rule::generic("suspended")));
     }
     if let Some(verdict) = generation::reported_behind(o).or_else(|| generation::evaluated_behind(o)) {
         return Some(verdict.by(&Rule::generic("generation")));
     }
     // After it: the user may have resumed the object.
-    if let Some(verdict) = phase::suspended_by_status(o) {
+    if let Some(verdict) = suspension::by_status(o) {
         return Some(verdict.by(&Rule::generic("suspended")));
     }
-    let verdict = reported(o)?;
+    let verdict = status::evaluate(o)?;
     let blocks = verdict.state == State::Suspended && suspension::is_unavailable(o, &verdict, false);
     Some(verdict.blocks(blocks))
-}
-
-/// By the status alone. `Ready` needs a witness that nothing contradicts.
-fn reported(o: &Reader<'_>) -> Option<Verdict> {
-    let contradiction =
-        |verdict: Option<Verdict>| verdict.map(|verdict| verdict.by(&Rule::generic("contradiction")));
-    match witness(o) {
-        Some(ready) if ready.state == State::Ready => {
-            Some(contradiction(witness::contradiction(o)).unwrap_or(ready))
-        }
-        // A phase `Unknown` says nothing, and `Stopped` not why: what else the status says decides.
-        Some(open)
-            if open.reason == "Unknown"
-                || (open.state == State::InProgress && words::is_halted(&open.reason)) =>
-        {
-            let failure = witness::contradiction(o).filter(|verdict| verdict.state == State::Failed);
-            Some(contradiction(failure).unwrap_or(open))
-        }
-        Some(verdict) => Some(verdict),
-        None => contradiction(witness::failure(o))
-            .or_else(|| Some(witness::counters(o)?.by(&Rule::generic("replicas")))),
-    }
-}
-
-/// By the conditions, the phase and the counters of the status.
-fn witness(o: &Reader<'_>) -> Option<Verdict> {
-    let conditions = Conditions::of(o);
-    if let Some(verdict) = conditions.stalled() {
-        return Some(verdict.by(&Rule::generic("stalled")));
-    }
-    if let Some(verdict) = conditions.ready(o) {
-        return Some(verdict.by(&Rule::generic("ready")));
-    }
-    // A condition covers one aspect, a phase the whole object. Neither is complete: the worst decides.
-    let whole = phase::evaluate(o, &o.at("status")).map(|verdict| verdict.by(&Rule::generic("phase")));
-    // Steps of a kind that runs to completion may fail and be retried.
-    let steps = whole.is_some() && phase::runs_to_completion(o);
-    let aspects = conditions.known(o).into_iter().chain(parts(o, !steps));
-    let aspects: Vec<_> = aspects.map(|verdict| verdict.by(&Rule::generic("conditions"))).collect();
-    let step = whole.as_ref().is_some_and(|whole| aspects.is_empty() && phase::is_step(whole));
-    let replicas = replicas::evaluate(o).map(|verdict| verdict.by(&Rule::generic("replicas")));
-    match worst(whole.into_iter().chain(aspects)) {
-        // Too few ready replicas override a Ready phase or condition.
-        Some(ready) if ready.state == State::Ready => {
-            let counted = replicas.filter(|_| replicas::has_ready_counter(o));
-            match counted {
-                Some(replicas) if step || replicas.state != State::Ready => Some(replicas),
-                // A step says how far the object is.
-                _ if step => Some(Verdict { state: State::InProgress, progress: 0, ..ready }),
-                _ => Some(ready),
-            }
-        }
-        Some(verdict) => Some(verdict),
-        None => replicas,
-    }
 }
 
 /// `InProgress` without a status, with an empty one, or with an empty list of conditions.
@@ -116,75 +62,6 @@ pub(crate) fn unreported(o: &Reader<'_>) -> Option<Verdict> {
         is_empty.then(|| Verdict::in_progress(reasons::NOT_OBSERVED, "no conditions reported yet"))
     };
     Some(verdict?.by(&Rule::generic("unreported")))
-}
-
-/// Lists in a status that are not parts: its own conditions, and histories.
-const NOT_PARTS: &[&str] = &["conditions", "history", "events", "revisions", "attempts"];
-
-/// Bounds the time for one object.
-const MAX_PARTS: usize = 10_000;
-
-/// Verdicts on the parts of a status: parents, ancestors and listeners of the Gateway API, and entries of any
-/// other list or map that have conditions or, with `phases`, a phase.
-fn parts(o: &Reader<'_>, phases: bool) -> Vec<Verdict> {
-    let parts =
-        o.at("status").fields().filter(|(name, _)| !NOT_PARTS.contains(name)).flat_map(|(name, part)| {
-            let entries = part.entries();
-            let what = match name {
-                "parents" => "parent",
-                "ancestors" => "ancestor",
-                "listeners" => "listener",
-                name => name,
-            };
-            let parts = if entries.is_empty() { vec![part] } else { entries };
-            parts.into_iter().filter(Reader::is_map).map(move |part| (what, part))
-        });
-    let mut evaluated = 0;
-    let mut verdicts: Vec<_> = parts
-        .take(MAX_PARTS)
-        .inspect(|_| evaluated += 1)
-        .filter_map(|(what, part)| {
-            let conditions = Conditions::at(o, &part);
-            let verdict =
-                conditions.stalled().or_else(|| conditions.ready(o)).or_else(|| conditions.known(o));
-            let verdict = verdict.or_else(|| phase::evaluate(o, &part).filter(|_| phases))?;
-            let name = ["parentRef.name", "ancestorRef.name", "name"]
-                .into_iter()
-                .map(|path| part.text(path))
-                .find(|name| !name.is_empty())
-                .map(|name| format!(" {name}"))
-                .unwrap_or_default();
-            Some(verdict.about(&format!("{what}{name}")))
-        })
-        .collect();
-    if evaluated == MAX_PARTS {
-        let message = format!("too many entries in status, only the first {MAX_PARTS} are evaluated");
-        verdicts.push(Verdict::unknown(reasons::TOO_MANY_STATUS_ENTRIES, message));
-    }
-    verdicts
-}
-
-/// The first of equals.
-pub(crate) fn worst(verdicts: impl IntoIterator<Item = Verdict>) -> Option<Verdict> {
-    worst_by(verdicts, |verdict| verdict.state)
-}
-
-/// The first of equals.
-fn worst_by<T>(things: impl IntoIterator<Item = T>, state: impl Fn(&T) -> State) -> Option<T> {
-    things
-        .into_iter()
-        .reduce(|worst, next| if badness(state(&next)) > badness(state(&worst)) { next } else { worst })
-}
-
-fn badness(state: State) -> u8 {
-    match state {
-        State::Ready => 0,
-        State::Suspended => 1,
-        State::Unknown => 2,
-        State::InProgress | State::Missing => 3,
-        State::Terminating => 4,
-        State::Failed => 5,
-    }
 }
 
 /// The words of a phrase that have a meaning in phases, reasons or condition types, in lower case.

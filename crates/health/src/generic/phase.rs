@@ -3,11 +3,14 @@
 use bellwether_model::{State, Value, text::capitalised};
 
 use super::{
-    suspension,
+    intent,
     words::{is_halted, meaning, words},
-    worst, worst_by,
 };
-use crate::{read::Reader, reasons, verdict::Verdict};
+use crate::{
+    read::Reader,
+    reasons,
+    verdict::{Verdict, worst, worst_by},
+};
 
 /// Last word of the name of a phase field: `phase`, `currentState`, `jobStatus`.
 pub(crate) const NAMES: &[&str] = &["phase", "state", "status", "health", "stage", "compliant"];
@@ -115,7 +118,7 @@ fn phase(o: &Reader<'_>, status: &Reader<'_>) -> Option<Verdict> {
         let word = field.value()?.as_text()?;
         let known = meaning_of_phase(word);
         if is_halted(word) && !matches!(known, Some(State::Failed | State::Suspended | State::Terminating)) {
-            return Some((suspension::of_stopped(o, "", &with_message(status, word)), word));
+            return Some((intent::of_stopped(o, "", &with_message(status, word)), word));
         }
         let state = match known? {
             // `stageStatus: success` beside `stage: deployment` says how far it is.
@@ -196,41 +199,3 @@ fn with_message(status: &Reader<'_>, word: &str) -> String {
         _ => word.to_owned(),
     }
 }
-
-/// Fields by which users suspend an object or its rollout.
-pub(crate) const SUSPENDING: &[&str] = &[
-    "spec.suspend",
-    "spec.suspended",
-    "spec.paused",
-    "spec.pause",
-    "spec.updateStrategy.paused",
-    "spec.updateStrategy.rollingUpdate.paused",
-];
-
-/// By a field of the spec.
-pub(super) fn suspended_by_spec(o: &Reader<'_>) -> Option<Verdict> {
-    let field = SUSPENDING.iter().find(|field| o.flag(field))?;
-    let verdict = Verdict::suspended(reasons::SUSPENDED, format!("{field}=true"));
-    let blocks = suspension::is_unavailable(o, &verdict, true);
-    Some(verdict.blocks(blocks))
-}
-
-/// By a flag with which the controller confirms that it has suspended the object.
-pub(super) fn suspended_by_status(o: &Reader<'_>) -> Option<Verdict> {
-    let suspended = |(name, field): &(&str, Reader<'_>)| {
-        let is_flag = words(name).last().is_some_and(|last| SUSPENDED.contains(&last.as_str()));
-        is_flag && matches!(field.raw(), Some(Value::Bool(true)))
-    };
-    let (name, field) = o.at("status").fields().find(suspended)?;
-    field.value();
-    let verdict = Verdict::suspended(reasons::SUSPENDED, format!("status.{name}=true"));
-    let blocks = if words(name).last().is_some_and(|last| suspension::rests(last)) {
-        suspension::has_failed(o)
-    } else {
-        suspension::is_unavailable(o, &verdict, true)
-    };
-    Some(verdict.blocks(blocks))
-}
-
-/// Last word of a flag in the status by which a controller confirms that an object is suspended.
-const SUSPENDED: &[&str] = &["hibernated", "pause", "paused", "suspended"];

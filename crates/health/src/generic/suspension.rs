@@ -3,9 +3,9 @@
 use bellwether_model::{State, Value};
 
 use super::{
-    phase::{self, SUSPENDING},
-    polarity, replicas, reported, witness,
-    words::{is_halted, meaning, words},
+    intent::{self, SUSPENDING},
+    phase, polarity, replicas, status, witness,
+    words::words,
 };
 use crate::{
     read::{Condition, Reader},
@@ -13,58 +13,32 @@ use crate::{
     verdict::Verdict,
 };
 
-/// Flags in the spec that are true if nothing of the object should run.
-const OFF: &[&str] = &[
-    "disable",
-    "disabled",
-    "halt",
-    "halted",
-    "hibernate",
-    "hibernated",
-    "inactive",
-    "pause",
-    "paused",
-    "shutdown",
-    "stop",
-    "stopped",
-    "suspend",
-    "suspended",
-];
+/// Last word of a flag in the status by which a controller confirms that an object is suspended.
+const SUSPENDED: &[&str] = &["hibernated", "pause", "paused", "suspended"];
 
-/// Flags in the spec that are false if nothing of the object should run.
-const ON: &[&str] = &["activated", "active", "enable", "enabled", "run", "running", "start", "started"];
-
-/// Texts in the spec that name the wanted state.
-const WANTED_STATES: &[&str] =
-    &["desiredState", "desiredStatus", "powerState", "runState", "runStrategy", "state", "targetState"];
-
-/// Whether the spec says that nothing of the object should run, so that a phase such as `Stopped` is intended.
-pub(super) fn is_wanted(o: &Reader<'_>) -> bool {
-    if SUSPENDING.iter().any(|field| o.flag(field)) {
-        return true;
-    }
-    // Whole names: `tlsEnabled` and `debugMode` are about something else.
-    let wanted = o.at("spec").fields().find(|(name, field)| match field.raw() {
-        Some(Value::Bool(true)) => OFF.contains(name),
-        Some(Value::Bool(false)) => ON.contains(name),
-        Some(Value::Int(0)) => matches!(*name, "instances" | "replicas" | "size"),
-        Some(Value::Text(text)) if WANTED_STATES.contains(name) => {
-            text.eq_ignore_ascii_case("off") || tells_suspension(text)
-        }
-        _ => false,
-    });
-    wanted.is_some_and(|(_, field)| field.value().is_some())
+/// By a field of the spec.
+pub(super) fn by_spec(o: &Reader<'_>) -> Option<Verdict> {
+    let field = SUSPENDING.iter().find(|field| o.flag(field))?;
+    let verdict = Verdict::suspended(reasons::SUSPENDED, format!("{field}=true"));
+    let blocks = is_unavailable(o, &verdict, true);
+    Some(verdict.blocks(blocks))
 }
 
-/// The state of an object that reports that it is stopped, with the message that it gives.
-pub(super) fn of_stopped(o: &Reader<'_>, reason: &str, message: &str) -> State {
-    if [reason, message].into_iter().any(|text| meaning(text) == Some(State::Failed)) {
-        State::Failed
-    } else if is_wanted(o) {
-        State::Suspended
+/// By a flag with which the controller confirms that it has suspended the object.
+pub(super) fn by_status(o: &Reader<'_>) -> Option<Verdict> {
+    let suspended = |(name, field): &(&str, Reader<'_>)| {
+        let is_flag = words(name).last().is_some_and(|last| SUSPENDED.contains(&last.as_str()));
+        is_flag && matches!(field.raw(), Some(Value::Bool(true)))
+    };
+    let (name, field) = o.at("status").fields().find(suspended)?;
+    field.value();
+    let verdict = Verdict::suspended(reasons::SUSPENDED, format!("status.{name}=true"));
+    let blocks = if words(name).last().is_some_and(|last| intent::rests(last)) {
+        has_failed(o)
     } else {
-        State::InProgress
-    }
+        is_unavailable(o, &verdict, true)
+    };
+    Some(verdict.blocks(blocks))
 }
 
 /// Whether a suspended object of which nothing should run had failed before, or contradicts itself.
@@ -79,7 +53,7 @@ pub(crate) fn has_failed(o: &Reader<'_>) -> bool {
 /// What a suspended object reports as failed or contradictory.
 fn failure(o: &Reader<'_>) -> Option<Verdict> {
     let failed = |verdict: &Verdict| verdict.state == State::Failed;
-    reported(o).filter(failed).or_else(|| witness::contradiction(o).filter(failed)).or_else(|| {
+    status::evaluate(o).filter(failed).or_else(|| witness::contradiction(o).filter(failed)).or_else(|| {
         let contradicted = o.contradicted(polarity::is_known)?;
         Some(Verdict::unknown(reasons::CONTRADICTORY_CONDITIONS, contradicted.message_or_reason()))
     })
@@ -91,31 +65,21 @@ pub(crate) fn is_unavailable(o: &Reader<'_>, suspended: &Verdict, by_spec: bool)
     if failure(o).is_some() {
         return true;
     }
-    if phase::runs_to_completion(o) || words(&suspended.reason).iter().any(|word| rests(word)) {
+    if phase::runs_to_completion(o) || words(&suspended.reason).iter().any(|word| intent::rests(word)) {
         return false;
     }
     let conditions: Vec<_> = ["Ready", "Available"].iter().filter_map(|kind| o.condition(kind)).collect();
     let by_suspension = |condition: &Condition<'_>| {
         let reason = condition.reason();
-        tells_suspension(reason) || (!reason.is_empty() && reason == suspended.reason)
+        intent::tells_suspension(reason) || (!reason.is_empty() && reason == suspended.reason)
     };
     if conditions.iter().any(|condition| !condition.is_true() && !by_suspension(condition)) {
         return true;
     }
-    let in_progress = || reported(o).is_some_and(|verdict| verdict.state == State::InProgress);
+    let in_progress = || status::evaluate(o).is_some_and(|verdict| verdict.state == State::InProgress);
     match replicas::are_ready(o) {
         Some(false) => true,
         None if by_spec && conditions.is_empty() && in_progress() => true,
         _ => witness::is_short(o),
     }
-}
-
-/// Whether nothing of an object in this state should run.
-pub(super) fn rests(word: &str) -> bool {
-    word.starts_with("hibernat") || matches!(word, "parked" | "shelved" | "sleeping") || is_halted(word)
-}
-
-/// Whether a reason or a wanted state names a suspension.
-fn tells_suspension(text: &str) -> bool {
-    meaning(text) == Some(State::Suspended) || (is_halted(text) && meaning(text) != Some(State::Failed))
 }

@@ -6,12 +6,14 @@
 use bellwether_model::{State, Value};
 
 use super::{
-    NOT_PARTS,
     conditions::Conditions,
     phase::{self, FLAGS, NAMES, NOT_CURRENT},
-    words::{meaning, tells_failure, words},
+    words::{meaning, words},
 };
 use crate::{generation, read::Reader, reasons, verdict::Verdict};
+
+/// Lists in a status that are not parts: its own conditions, and histories.
+pub(super) const NOT_PARTS: &[&str] = &["conditions", "history", "events", "revisions", "attempts"];
 
 /// Bounds the time for one object.
 const MAX_FIELDS: usize = 10_000;
@@ -389,9 +391,4 @@ fn is_bad_flag(words: &[String]) -> bool {
 fn is_history(name: &str, words: &[String]) -> bool {
     NOT_PARTS.contains(&name)
         || has(words, &["desired", "history", "last", "old", "previous", "target", "template"])
-}
-
-/// Whether a condition of unknown polarity reports a failure.
-pub(super) fn is_negative(reason: &str, message: &str) -> bool {
-    meaning(reason) == Some(State::Failed) || tells_failure(message)
 }

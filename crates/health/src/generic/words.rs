@@ -219,6 +219,11 @@ pub(crate) fn tells_failure(message: &str) -> bool {
     none_can || FAILURE_PHRASES.iter().any(|phrase| beginning.contains(phrase))
 }
 
+/// Whether a condition of unknown polarity reports a failure.
+pub(super) fn is_negative(reason: &str, message: &str) -> bool {
+    meaning(reason) == Some(State::Failed) || tells_failure(message)
+}
+
 /// In bytes. Longer text is prose: the rest is ignored.
 const LONGEST: usize = 120;
 
