@@ -213,6 +213,22 @@ impl<'a> FaultFixture<'a> {
         self.check_restart(applications).await
     }
 
+    /// Waits until `writes` grows no more, and returns them all.
+    async fn settled(&self, writes: impl Fn() -> Vec<Recorded>) -> Result<Vec<Recorded>> {
+        let mut settled = writes();
+        // The outbox may still delay changes of messages.
+        for round in 0.. {
+            self.slow_fence().await?;
+            let more = writes().split_off(settled.len());
+            ensure!(more.is_empty() || round < 2, "it does not stop writing: {}", in_lines(&more));
+            if more.is_empty() {
+                break;
+            }
+            settled.extend(more);
+        }
+        Ok(settled)
+    }
+
     async fn ends(&self, controller: Controller, most: usize) -> Result<()> {
         self.fence().await?;
         // A bad state of a young Application is recorded as an Event later, which writes its status.
@@ -227,17 +243,7 @@ impl<'a> FaultFixture<'a> {
                 applications.all(is_recorded).then_some(())
             })
             .await?;
-        let mut writes = self.writes();
-        // The outbox may still delay changes of messages.
-        for round in 0.. {
-            self.slow_fence().await?;
-            let more = self.writes().split_off(writes.len());
-            ensure!(more.is_empty() || round < 2, "it does not stop writing: {}", in_lines(&more));
-            if more.is_empty() {
-                break;
-            }
-            writes.extend(more);
-        }
+        let writes = self.settled(|| self.writes()).await?;
         ensure!(writes.len() <= most, "{} writes are too many: {}", writes.len(), in_lines(&writes));
         controller.program.kill();
         Ok(())

@@ -65,12 +65,8 @@ async fn a_namespace_goes() -> Result<()> {
         requests.retain(|asked| asked.call.namespace.as_ref() == Some(&doomed.namespace.name));
         requests
     };
-    other.slow_fence().await?;
-    let before = writes();
+    let before = other.settled(writes).await?;
     ensure!(before.len() <= 20, "{} writes are too many: {}", before.len(), in_lines(&before));
-    other.slow_fence().await?;
-    let more = writes().split_off(before.len());
-    ensure!(more.is_empty(), "it writes on: {}", in_lines(&more));
     assert!(doomed.observer.present(PODS.plural).is_empty());
 
     let released = json!({ "metadata": { "finalizers": null } });
