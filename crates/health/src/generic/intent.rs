@@ -2,7 +2,7 @@
 
 use bellwether_model::{State, Value};
 
-use super::words::{is_halted, meaning};
+use super::words::{meaning, tells_suspension};
 use crate::read::Reader;
 
 /// Fields by which users suspend an object or its rollout.
@@ -41,7 +41,7 @@ const WANTED_STATES: &[&str] =
     &["desiredState", "desiredStatus", "powerState", "runState", "runStrategy", "state", "targetState"];
 
 /// Whether the spec says that nothing of the object should run, so that a phase such as `Stopped` is intended.
-pub(super) fn is_wanted(o: &Reader<'_>) -> bool {
+fn is_off(o: &Reader<'_>) -> bool {
     if SUSPENDING.iter().any(|field| o.flag(field)) {
         return true;
     }
@@ -62,19 +62,9 @@ pub(super) fn is_wanted(o: &Reader<'_>) -> bool {
 pub(super) fn of_stopped(o: &Reader<'_>, reason: &str, message: &str) -> State {
     if [reason, message].into_iter().any(|text| meaning(text) == Some(State::Failed)) {
         State::Failed
-    } else if is_wanted(o) {
+    } else if is_off(o) {
         State::Suspended
     } else {
         State::InProgress
     }
-}
-
-/// Whether nothing of an object in this state should run.
-pub(super) fn rests(word: &str) -> bool {
-    word.starts_with("hibernat") || matches!(word, "parked" | "shelved" | "sleeping") || is_halted(word)
-}
-
-/// Whether a reason or a wanted state names a suspension.
-pub(super) fn tells_suspension(text: &str) -> bool {
-    meaning(text) == Some(State::Suspended) || (is_halted(text) && meaning(text) != Some(State::Failed))
 }

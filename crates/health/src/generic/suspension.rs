@@ -3,9 +3,9 @@
 use bellwether_model::{State, Value};
 
 use super::{
-    intent::{self, SUSPENDING},
+    intent::SUSPENDING,
     phase, polarity, replicas, status, witness,
-    words::words,
+    words::{is_at_rest, tells_suspension, words},
 };
 use crate::{
     read::{Condition, Reader},
@@ -33,7 +33,7 @@ pub(super) fn by_status(o: &Reader<'_>) -> Option<Verdict> {
     let (name, field) = o.at("status").fields().find(suspended)?;
     field.value();
     let verdict = Verdict::suspended(reasons::SUSPENDED, format!("status.{name}=true"));
-    let blocks = if words(name).last().is_some_and(|last| intent::rests(last)) {
+    let blocks = if words(name).last().is_some_and(|last| is_at_rest(last)) {
         has_failed(o)
     } else {
         is_unavailable(o, &verdict, true)
@@ -65,13 +65,13 @@ pub(crate) fn is_unavailable(o: &Reader<'_>, suspended: &Verdict, by_spec: bool)
     if failure(o).is_some() {
         return true;
     }
-    if phase::runs_to_completion(o) || words(&suspended.reason).iter().any(|word| intent::rests(word)) {
+    if phase::runs_to_completion(o) || words(&suspended.reason).iter().any(|word| is_at_rest(word)) {
         return false;
     }
     let conditions: Vec<_> = ["Ready", "Available"].iter().filter_map(|kind| o.condition(kind)).collect();
     let by_suspension = |condition: &Condition<'_>| {
         let reason = condition.reason();
-        intent::tells_suspension(reason) || (!reason.is_empty() && reason == suspended.reason)
+        tells_suspension(reason) || (!reason.is_empty() && reason == suspended.reason)
     };
     if conditions.iter().any(|condition| !condition.is_true() && !by_suspension(condition)) {
         return true;

@@ -219,6 +219,16 @@ pub(crate) fn tells_failure(message: &str) -> bool {
     none_can || FAILURE_PHRASES.iter().any(|phrase| beginning.contains(phrase))
 }
 
+/// Whether nothing of an object in this state should run.
+pub(super) fn is_at_rest(word: &str) -> bool {
+    word.starts_with("hibernat") || matches!(word, "parked" | "shelved" | "sleeping") || is_halted(word)
+}
+
+/// Whether a reason or a wanted state names a suspension.
+pub(super) fn tells_suspension(text: &str) -> bool {
+    meaning(text) == Some(State::Suspended) || (is_halted(text) && meaning(text) != Some(State::Failed))
+}
+
 /// Whether a condition of unknown polarity reports a failure.
 pub(super) fn is_negative(reason: &str, message: &str) -> bool {
     meaning(reason) == Some(State::Failed) || tells_failure(message)
