@@ -8,7 +8,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    event::ClusterEvent,
+    event::{ClusterEvent, ClusterMetadata},
     facts::ServedResource,
     id::{Cluster, GroupKind},
 };
@@ -25,6 +25,7 @@ pub struct ClusterStatus {
     /// The uid of the namespace `kube-system`; `None` if it cannot be read.
     pub uid: Option<Box<str>>,
     pub kinds: Arc<HashMap<GroupKind, ServedResource>>,
+    pub metadata: Arc<ClusterMetadata>,
     /// When data or a bookmark last arrived.
     pub last_heard: Option<Timestamp>,
     pub disconnected_since: Option<Timestamp>,
@@ -140,6 +141,7 @@ impl Clusters {
                 }
             }
             ClusterEvent::Kinds(kinds) => status.kinds = kinds,
+            ClusterEvent::Metadata(metadata) => status.metadata = metadata,
             ClusterEvent::Heard(time) => status.last_heard = Some(time),
             ClusterEvent::Disconnected => _ = status.disconnected_since.get_or_insert(now),
         }

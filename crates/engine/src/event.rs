@@ -1,6 +1,10 @@
 //! Input of the engine: what reflectors, discovery and the writer report.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
@@ -32,6 +36,8 @@ pub enum ClusterEvent {
     /// The uid of the namespace `kube-system`.
     Identified(Box<str>),
     Kinds(Arc<HashMap<GroupKind, ServedResource>>),
+    /// From the inventory of clusters: at first, and whenever they change.
+    Metadata(Arc<ClusterMetadata>),
     /// Data or a bookmark arrived at this time.
     Heard(Timestamp),
     Disconnected,
@@ -39,6 +45,13 @@ pub enum ClusterEvent {
     Added,
     /// The cluster has no source any more. Its late events are ignored.
     Removed,
+}
+
+/// The labels and annotations of a cluster in the inventory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterMetadata {
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// What a reflector reports about one kind: whether it is served, then all objects between `ListStarted` and
