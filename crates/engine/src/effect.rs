@@ -11,6 +11,7 @@ use crate::{
     group_ref::{GroupRef, OwnKind},
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     lens::Lens,
+    requested_fields::FieldPath,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -125,10 +126,13 @@ pub enum Write {
         owner: Box<str>,
         dry_run: bool,
     },
-    Replace {
+    /// A JSON patch: the values are stored as they are, nulls included.
+    SetFields {
         uid: Box<str>,
         resource_version: ResourceVersion,
-        manifest: Arc<Value>,
+        /// Of the object, or of its status subresource.
+        part: Patched,
+        fields: Arc<[(FieldPath, Value)]>,
     },
     /// Server-side apply of fields in the status of a foreign object.
     Apply {
@@ -144,6 +148,13 @@ pub enum Write {
     Delete {
         uid: Box<str>,
     },
+}
+
+/// The endpoint that a patch is sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patched {
+    Object,
+    Status,
 }
 
 /// An object that must exist and must not be terminating.

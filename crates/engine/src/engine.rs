@@ -487,7 +487,7 @@ impl Engine {
         let is_over = match write {
             Write::Status { .. } => return self.status_written(slot, write, outcome, now),
             Write::OwnerReferences { .. } | Write::Apply { .. } => matches!(outcome, Outcome::Written(_)),
-            Write::Create { .. } | Write::Replace { .. } | Write::Delete { .. } => {
+            Write::Create { .. } | Write::SetFields { .. } | Write::Delete { .. } => {
                 matches!(outcome, Outcome::Written(_) | Outcome::Conflict)
             }
         };

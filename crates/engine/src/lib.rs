@@ -75,7 +75,7 @@ pub use clusters::ClusterStatus;
 pub use component_conditions::{ComponentCondition, ComponentConditions};
 pub use dialect::Dialect;
 pub use driver::Driver;
-pub use effect::{Effect, Part, RequiredOwner, Slot, Transition, Urgency, Warning, Write};
+pub use effect::{Effect, Part, Patched, RequiredOwner, Slot, Transition, Urgency, Warning, Write};
 pub use engine::Engine;
 pub use event::{ClusterEvent, ClusterMetadata, Event, FeedEvent, FieldConflict, Outcome, Unreadable};
 pub use facts::{

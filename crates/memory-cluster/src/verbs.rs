@@ -2,7 +2,7 @@
 
 use std::{fmt, rc::Rc};
 
-use bellwether_engine::{GroupKind, NamespacedName};
+use bellwether_engine::{FieldPath, GroupKind, NamespacedName};
 use serde_json::{Value, json};
 
 use crate::{
@@ -59,25 +59,6 @@ impl<O: Stored> MemoryCluster<O> {
         Ok((!dry_run).then(|| self.put(manifest)))
     }
 
-    /// Replaces an existing object except for its status. `uid` and `resourceVersion` in its metadata are
-    /// preconditions.
-    pub fn replace(&mut self, mut manifest: Value) -> Result<Rc<O>, Rejection> {
-        let (kind, name) = identity(&manifest);
-        let before = Rc::clone(self.get(&kind, &name).ok_or(Rejection::NotFound)?);
-        check(before.object(), &manifest["metadata"])?;
-        if self.has_status(&kind)
-            && let Some(fields) = manifest.as_object_mut()
-        {
-            fields.remove("status");
-            fields
-                .extend(before.object().value.get("status").map(|status| ("status".into(), status.clone())));
-        }
-        for field in ["generation", "resourceVersion", "uid"] {
-            manifest["metadata"][field] = before.object().metadata()[field].clone();
-        }
-        Ok(if manifest == before.object().value { before } else { self.put(manifest) })
-    }
-
     /// Merges a patch into an object. `uid` and `resourceVersion` in its metadata are preconditions. A patch
     /// without effect makes no new resourceVersion. Returns the patched object.
     pub fn patch(
@@ -99,6 +80,49 @@ impl<O: Stored> MemoryCluster<O> {
                 let mut patch = patch.clone();
                 patch.as_object_mut().map(|fields| fields.remove("status"));
                 merge(&mut value, &patch);
+            }
+        }
+        Ok(if value == object.value { before } else { self.put(value) })
+    }
+
+    /// Sets fields of an object, as a JSON patch does. A field is added to a map that exists. `expected` has
+    /// `uid` and `resourceVersion`, the preconditions.
+    pub fn set_fields(
+        &mut self,
+        kind: &GroupKind,
+        name: &NamespacedName,
+        subresource: Subresource,
+        expected: &Value,
+        fields: impl IntoIterator<Item = (FieldPath, Value)>,
+    ) -> Result<Rc<O>, Rejection> {
+        let before = Rc::clone(self.get(kind, name).ok_or(Rejection::NotFound)?);
+        let object = before.object();
+        check(object, expected)?;
+        let mut value = object.value.clone();
+        for (path, field) in fields {
+            let Some((last, above)) = path.split_last() else { continue };
+            let above = above.iter().try_fold(&mut value, |value, field| value.get_mut(&**field));
+            let map = above
+                .and_then(Value::as_object_mut)
+                .ok_or(Rejection::Invalid("add operation: missing path"))?;
+            map.insert(last.to_string(), field);
+        }
+        let is_status = match subresource {
+            Subresource::Status if !self.has_status(kind) => return Err(Rejection::NotFound),
+            Subresource::Status => true,
+            Subresource::None => false,
+        };
+        // Each endpoint ignores the fields of the other.
+        if self.has_status(kind)
+            && let Some(fields) = value.as_object_mut()
+        {
+            let ignored: Vec<_> =
+                fields.keys().filter(|key| (*key == "status") != is_status).cloned().collect();
+            for key in ignored {
+                match object.value.get(&key) {
+                    Some(before) => fields.insert(key, before.clone()),
+                    None => fields.remove(&key),
+                };
             }
         }
         Ok(if value == object.value { before } else { self.put(value) })
@@ -186,25 +210,27 @@ mod tests {
     }
 
     #[test]
-    fn a_replace_keeps_the_status() {
+    fn fields_are_set_with_preconditions_and_on_their_endpoint() {
         let mut cluster = cluster();
-        let replace = |cluster: &mut MemoryCluster, version: &str, fields: &Value| {
-            let mut manifest = manifest("bellwether.dev/v1alpha1", "Application");
-            manifest["metadata"]["resourceVersion"] = json!(version);
-            merge(&mut manifest, fields);
-            cluster.replace(manifest).map(|object| object.version())
+        let fields = |progress: i64| {
+            [
+                (["spec".into()].into(), json!({ "type": "shop" })),
+                (["status".into()].into(), json!({ "progress": progress })),
+            ]
         };
-        assert_eq!(replace(&mut cluster, "0", &json!({})), Err(Rejection::Modified));
-        assert_eq!(replace(&mut cluster, "1", &json!({})), Ok(1), "no change");
-        cluster.edit(&application(), &web(), |it| it["status"]["progress"] = json!(7));
-        let spec = json!({ "spec": { "type": "shop" }, "status": { "progress": 8 } });
-        assert_eq!(replace(&mut cluster, "2", &spec), Ok(3));
-        let object = cluster.get(&application(), &web()).expect("the object exists");
-        assert_eq!(
-            (&object.value["spec"]["type"], &object.value["status"]["progress"]),
-            (&json!("shop"), &json!(7))
-        );
+        let mut set = |subresource, version: &str, progress| {
+            let expected = json!({ "uid": "u1", "resourceVersion": version });
+            let object =
+                cluster.set_fields(&application(), &web(), subresource, &expected, fields(progress))?;
+            Ok((object.value["spec"]["type"].clone(), object.value["status"]["progress"].clone()))
+        };
+        assert_eq!(set(Subresource::None, "0", 7), Err(Rejection::Modified));
+        assert_eq!(set(Subresource::None, "1", 7), Ok((json!("shop"), Value::Null)));
+        assert_eq!(set(Subresource::Status, "2", 7), Ok((json!("shop"), json!(7))));
         assert_eq!(metadata(&cluster), ("u1".to_owned(), 2, 3));
+        let deep = [(["spec".into(), "absent".into(), "a".into()].into(), json!(1))];
+        let missing = cluster.set_fields(&application(), &web(), Subresource::None, &json!({}), deep);
+        assert_eq!(missing.err(), Some(Rejection::Invalid("add operation: missing path")));
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! Makes the changes of the engine directly, without requests.
 
-use bellwether_engine::{Outcome, RequiredOwner, ResourceVersion, Slot, Write};
+use bellwether_engine::{Outcome, Patched, RequiredOwner, ResourceVersion, Slot, Write};
 use serde_json::{Value, json};
 
 use crate::{
     cluster::MemoryCluster,
-    merge::merge,
     object::{Object, Stored},
     verbs::{Rejection, Subresource},
 };
@@ -34,10 +33,13 @@ impl<O: Stored> MemoryCluster<O> {
                 self.patch(kind, name, Subresource::None, &json!({ "metadata": metadata })).map(Some)
             }
             Write::Create { manifest, dry_run, .. } => self.create(Value::clone(manifest), *dry_run),
-            Write::Replace { uid, resource_version: version, manifest } => {
-                let mut manifest = Value::clone(manifest);
-                merge(&mut manifest, &json!({ "metadata": guard(uid, version) }));
-                self.replace(manifest).map(Some)
+            Write::SetFields { uid, resource_version: version, part, fields } => {
+                let subresource = match part {
+                    Patched::Object => Subresource::None,
+                    Patched::Status => Subresource::Status,
+                };
+                self.set_fields(kind, name, subresource, &guard(uid, version), fields.iter().cloned())
+                    .map(Some)
             }
             Write::Apply { .. } => Err(Rejection::Invalid("server-side apply is not supported")),
             Write::Delete { uid, .. } => self.delete(kind, name, Some(uid), now).map(|_| None),

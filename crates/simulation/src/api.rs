@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use bellwether_engine::{GroupKind, NamespacedName};
+use bellwether_engine::{FieldPath, GroupKind, NamespacedName};
 use bellwether_memory_cluster::{Rejection, Subresource};
 use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE, response::Parts};
 use serde_json::{Value, json};
@@ -107,6 +107,23 @@ fn is_apply(request: &Request<Vec<u8>>) -> bool {
     media_type.is_some_and(|it| it.as_bytes().starts_with(b"application/apply-patch"))
 }
 
+/// The preconditions and the fields of a JSON patch.
+fn read_json_patch(operations: &Value) -> (Value, Vec<(FieldPath, Value)>) {
+    let (mut expected, mut fields) = (json!({}), Vec::new());
+    for operation in operations.as_array().into_iter().flatten() {
+        let (path, value) = (operation["path"].as_str().unwrap_or_default(), operation["value"].clone());
+        match path {
+            "/metadata/uid" => expected["uid"] = value,
+            "/metadata/resourceVersion" => expected["resourceVersion"] = value,
+            _ => {
+                let unescaped = |field: &str| field.replace("~1", "/").replace("~0", "~").into();
+                fields.push((path.split('/').skip(1).map(unescaped).collect(), value));
+            }
+        }
+    }
+    (expected, fields)
+}
+
 fn answer(
     store: &mut Store,
     address: &Address,
@@ -129,8 +146,9 @@ fn answer(
         Method::PATCH if is_apply(request) => {
             (ApiResponse::status(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", ""), None)
         }
-        Method::PUT if address.subresource == Subresource::None => {
-            let after = store.replace(body)?;
+        Method::PATCH if body.is_array() => {
+            let (expected, fields) = read_json_patch(&body);
+            let after = store.set_fields(kind, &name, address.subresource, &expected, fields)?;
             (ApiResponse::of(&after), Some(RequestEffect::Changed { before: Some(before), after }))
         }
         Method::PATCH => {

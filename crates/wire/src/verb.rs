@@ -9,6 +9,7 @@ use crate::FIELD_MANAGER;
 
 const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
+const JSON_PATCH: &str = "application/json-patch+json";
 /// The only content type of server-side apply that every API server accepts. JSON is valid YAML.
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
@@ -27,6 +28,8 @@ pub enum Verb {
     Update,
     /// The body is a JSON merge patch.
     MergePatch,
+    /// The body is a JSON patch.
+    JsonPatch,
     /// Server-side apply. The body holds the fields to own; a field of another manager is a conflict.
     Apply,
     /// The body is `DeleteOptions`.
@@ -40,7 +43,7 @@ impl Verb {
             Self::Get | Self::GetMetadata => "get",
             Self::Create => "create",
             Self::Update => "update",
-            Self::MergePatch | Self::Apply => "patch",
+            Self::MergePatch | Self::JsonPatch | Self::Apply => "patch",
             Self::Delete => "delete",
         }
     }
@@ -74,6 +77,7 @@ impl Verb {
             Self::Create => (Method::POST, Some(JSON), ONLY_METADATA),
             Self::Update => (Method::PUT, Some(JSON), ONLY_METADATA),
             Self::MergePatch => (Method::PATCH, Some(MERGE_PATCH), ONLY_METADATA),
+            Self::JsonPatch => (Method::PATCH, Some(JSON_PATCH), ONLY_METADATA),
             Self::Apply => (Method::PATCH, Some(APPLY_PATCH), ONLY_METADATA),
             // The response to a deletion can be a `Status`.
             Self::Delete => (Method::DELETE, Some(JSON), JSON),
@@ -106,6 +110,7 @@ mod tests {
     #[case::create(Verb::Create, "POST /x?fieldManager=bellwether", JSON, ONLY_METADATA)]
     #[case::update(Verb::Update, "PUT /x?fieldManager=bellwether", JSON, ONLY_METADATA)]
     #[case::merge_patch(Verb::MergePatch, "PATCH /x?fieldManager=bellwether", MERGE_PATCH, ONLY_METADATA)]
+    #[case::json_patch(Verb::JsonPatch, "PATCH /x?fieldManager=bellwether", JSON_PATCH, ONLY_METADATA)]
     #[case::apply(Verb::Apply, "PATCH /x?fieldManager=bellwether", APPLY_PATCH, ONLY_METADATA)]
     #[case::delete(Verb::Delete, "DELETE /x", JSON, JSON)]
     fn each_verb_has_its_request(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bellwether_engine::{OwnerReference, ServedResource, Slot, Write};
+use bellwether_engine::{OwnerReference, Patched, ServedResource, Slot, Write};
 use http::Request;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -32,11 +32,14 @@ impl WriteRequest<'_> {
                 }}))
             }
             Write::Create { manifest, .. } => serde_json::to_vec(&**manifest),
-            Write::Replace { uid, resource_version: version, manifest } => {
-                let mut object = Value::clone(manifest);
-                object["metadata"]["uid"] = Value::from(&**uid);
-                object["metadata"]["resourceVersion"] = version.as_str().into();
-                serde_json::to_vec(&object)
+            Write::SetFields { uid, resource_version: version, fields, .. } => {
+                let guards = [("/metadata/uid", &**uid), ("/metadata/resourceVersion", version.as_str())];
+                let guards =
+                    guards.map(|(path, value)| json!({ "op": "replace", "path": path, "value": value }));
+                let fields = fields
+                    .iter()
+                    .map(|(path, value)| json!({ "op": "add", "path": json_pointer(path), "value": value }));
+                serde_json::to_vec(&guards.into_iter().chain(fields).collect::<Vec<_>>())
             }
             Write::Apply { uid, resource_version: version, status, .. } => {
                 let expected = Preconditions { uid, resource_version: version.as_str() };
@@ -62,7 +65,7 @@ impl WriteRequest<'_> {
         match self.write {
             Write::Status { .. } | Write::OwnerReferences { .. } => Verb::MergePatch,
             Write::Create { .. } => Verb::Create,
-            Write::Replace { .. } => Verb::Update,
+            Write::SetFields { .. } => Verb::JsonPatch,
             Write::Apply { .. } => Verb::Apply,
             Write::Delete { .. } => Verb::Delete,
         }
@@ -76,7 +79,12 @@ impl WriteRequest<'_> {
     }
 
     fn subresource(self) -> &'static str {
-        if matches!(self.write, Write::Status { .. } | Write::Apply { .. }) { "/status" } else { "" }
+        match self.write {
+            Write::Status { .. } | Write::Apply { .. } | Write::SetFields { part: Patched::Status, .. } => {
+                "/status"
+            }
+            _ => "",
+        }
     }
 
     /// The body of a server-side apply: the identity of the object and the fields of the status.
@@ -106,6 +114,11 @@ impl WriteRequest<'_> {
             namespace: self.served.namespaced.then_some(&*self.slot.object.name.namespace),
         }
     }
+}
+
+/// RFC 6901.
+fn json_pointer(path: &[Box<str>]) -> String {
+    path.iter().map(|field| format!("/{}", field.replace('~', "~0").replace('/', "~1"))).collect()
 }
 
 /// `null` in a merge patch deletes the list.
@@ -232,12 +245,29 @@ mod tests {
         "POST /apis/bellwether.dev/v1alpha1/namespaces/shop/applications?fieldManager=bellwether&dryRun=All",
         json!({"kind": "Application"}),
     )]
-    #[case::replace(
-        Write::Replace {
-            uid: "u".into(), resource_version: ResourceVersion::new("7"), manifest: json!({"metadata": {"name": "web"}}).into(),
+    #[case::set_fields(
+        Write::SetFields {
+            uid: "u".into(), resource_version: ResourceVersion::new("7"), part: Patched::Object,
+            fields: [(["metadata".into(), "labels".into(), "a/b~c".into()].into(), json!("d"))].into(),
         },
-        "PUT /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web?fieldManager=bellwether",
-        json!({"metadata": {"name": "web", "uid": "u", "resourceVersion": "7"}}),
+        "PATCH /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web?fieldManager=bellwether",
+        json!([
+            {"op": "replace", "path": "/metadata/uid", "value": "u"},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"},
+            {"op": "add", "path": "/metadata/labels/a~1b~0c", "value": "d"},
+        ]),
+    )]
+    #[case::set_status(
+        Write::SetFields {
+            uid: "u".into(), resource_version: ResourceVersion::new("7"), part: Patched::Status,
+            fields: [(["status".into()].into(), json!({"phase": null}))].into(),
+        },
+        "PATCH /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web/status?fieldManager=bellwether",
+        json!([
+            {"op": "replace", "path": "/metadata/uid", "value": "u"},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"},
+            {"op": "add", "path": "/status", "value": {"phase": null}},
+        ]),
     )]
     #[case::apply(
         Write::Apply {

@@ -328,7 +328,7 @@ impl Grouping for Applications {
     fn written(&mut self, slot: &Slot, write: &Write, outcome: &Outcome, cx: &mut GroupingContext<'_>) {
         match write {
             // Not written by this grouping.
-            Write::Status { .. } | Write::Replace { .. } | Write::Apply { .. } => {}
+            Write::Status { .. } | Write::SetFields { .. } | Write::Apply { .. } => {}
             Write::OwnerReferences { .. } => self.owners_written(&slot.object, write, outcome, cx),
             Write::Create { owner, dry_run, .. } => {
                 if let Some(id) = slot.group().and_then(|group| self.apps.id(&group))

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bellwether_engine::{
     Cluster, ClusterEvent, Dialect, Effect, Engine, Event, FeedEvent, FeedId, Group, GroupKind, GroupRef,
-    GroupStatus, Lens, NamespacedName, ObjectKey, Outcome, OwnKind, Part, ProjectionContext, RequestedFields,
-    RequiredOwner, ResourceVersion, Slot, Unreadable, Write,
+    GroupStatus, Lens, NamespacedName, ObjectKey, Outcome, OwnKind, Part, Patched, ProjectionContext,
+    RequestedFields, RequiredOwner, ResourceVersion, Slot, Unreadable, Write,
 };
 use bellwether_memory_cluster::Object;
 use jiff::{SignedDuration, Timestamp};
@@ -164,10 +164,11 @@ fn change() -> impl Strategy<Value = Write> {
             owners: Arc::new([]),
             required_owner: Some(Box::new(owner)),
         },
-        Write::Replace {
+        Write::SetFields {
             uid: "u1".into(),
             resource_version: ResourceVersion::new("2"),
-            manifest: Arc::new(json!({})),
+            part: Patched::Object,
+            fields: [(["results".into()].into(), json!([]))].into(),
         },
         Write::Apply {
             uid: "u1".into(),

@@ -134,7 +134,7 @@ impl World<'_> {
             Write::Status { uid, .. } => it.answers.of(uid),
             Write::OwnerReferences { .. }
             | Write::Create { .. }
-            | Write::Replace { .. }
+            | Write::SetFields { .. }
             | Write::Apply { .. }
             | Write::Delete { .. } => ReportedStatuses::new(),
         };
@@ -294,7 +294,11 @@ fn summary(change: &Write) -> String {
             format!("based on {}: owners {owners:?}", version.as_str())
         }
         Write::Create { dry_run, .. } => format!("create{}", if *dry_run { " (dry run)" } else { "" }),
-        Write::Replace { resource_version: version, .. } => format!("replace {}", version.as_str()),
+        Write::SetFields { resource_version: version, fields, .. } => {
+            let fields: Vec<_> =
+                fields.iter().map(|(path, value)| format!("{}={value}", path.join("."))).collect();
+            format!("based on {}: {}", version.as_str(), fields.join(", "))
+        }
         Write::Apply { manager, status, .. } => format!("apply as {manager}: {status}"),
         Write::Delete { uid } => format!("delete {uid}"),
     }

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use bellwether_engine::{
-    Dialect, FieldConflict, NamespacedName, Outcome, OwnerReference, RequiredOwner, Write,
+    Dialect, FieldConflict, NamespacedName, Outcome, OwnerReference, Patched, RequiredOwner, Write,
 };
 use bellwether_testkit::eventually;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -209,24 +209,24 @@ async fn only_the_object_with_the_uid_is_deleted() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_replacement_names_the_resource_version() -> Result<()> {
-    let fixture = WriterFixture::new("replace").await?;
+async fn fields_are_set_as_they_are() -> Result<()> {
+    let fixture = WriterFixture::new("set-fields").await?;
     let resource = Resource::maps();
     let map = fixture.map("map").await?;
-    let manifest = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "map", "namespace": fixture.namespace },
-        "data": { "only": "this" },
-    });
-    let replace = |of: &ConfigMap| Write::Replace {
-        uid: uid(of),
+    let set = |uid: &str, of: &ConfigMap| Write::SetFields {
+        uid: uid.into(),
         resource_version: version(of),
-        manifest: manifest.clone().into(),
+        part: Patched::Object,
+        fields: [(["data".into()].into(), json!({ "only": "this" }))].into(),
     };
-    let ended = fixture.perform(&resource, "map", &replace(&map)).await;
+    let ended = fixture.perform(&resource, "map", &set(&uid(&map), &map)).await;
     let after = fixture.maps().get("map").await?;
     assert_eq!(ended, done(&after));
     assert_eq!(serde_json::to_value(&after.data)?, json!({ "only": "this" }));
-    assert_eq!(fixture.perform(&resource, "map", &replace(&map)).await, Outcome::Conflict.into());
+    let outdated = fixture.perform(&resource, "map", &set(&uid(&map), &map)).await;
+    assert_eq!(outdated, Outcome::Conflict.into());
+    let other = fixture.perform(&resource, "map", &set("another", &after)).await;
+    assert_eq!(other, Outcome::Conflict.into());
     Ok(())
 }
 
