@@ -42,6 +42,8 @@ pub(crate) enum Timer {
     /// a postponed write of its status is.
     Group(GroupRef),
     Silence(Cluster),
+    /// What a cluster reported may be stale for a BindingPolicy.
+    Freshness(Cluster),
 }
 
 impl EffectQueue {
@@ -112,7 +114,7 @@ impl EffectQueue {
     pub(crate) fn clock_set(&mut self, by: SignedDuration) {
         let shift = |(time, timer): (Timestamp, Timer)| match timer {
             Timer::Verdict(_) | Timer::Below(_) => (time, timer),
-            Timer::Group(_) | Timer::Retry(_) | Timer::Silence(_) => {
+            Timer::Group(_) | Timer::Retry(_) | Timer::Silence(_) | Timer::Freshness(_) => {
                 (time.checked_add(by).unwrap_or(time), timer)
             }
         };

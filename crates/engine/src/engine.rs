@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     application::Applications,
     clusters::{ClusterChange, Clusters},
+    combined_status::CombinedStatuses,
     effect::{Effect, Slot, Write},
     effect_queue::{Changed, EffectQueue, Timer},
     event::{ClusterEvent, Event, FeedEvent, Outcome, Unreadable},
@@ -77,6 +78,14 @@ impl Engine {
         let others = self.groupings.into_iter().filter(|grouping| !grouping.handles(OwnKind::HealthRule));
         let engine = Self::with_groupings(others.collect());
         Self { nested: self.nested, ..engine }
+    }
+
+    /// Also combines the state of objects in many clusters, as BindingPolicies say.
+    #[must_use]
+    pub fn with_combined_statuses(self) -> Self {
+        let mut groupings = self.groupings;
+        groupings.push(Box::<CombinedStatuses>::default());
+        Self { nested: self.nested, ..Self::with_groupings(groupings) }
     }
 
     fn with_groupings(groupings: Vec<Box<dyn Grouping>>) -> Self {
@@ -161,6 +170,9 @@ impl Engine {
                         self.silence_changed(&cluster);
                     }
                     self.schedule_silence_timer(&cluster, now);
+                }
+                Timer::Freshness(cluster) => {
+                    self.for_each_grouping(now, |grouping, cx| grouping.freshness_due(&cluster, cx));
                 }
             }
         }
@@ -266,7 +278,12 @@ impl Engine {
         for grouping in &mut self.groupings {
             act(
                 &mut **grouping,
-                &mut GroupingContext { feeds: &mut self.feeds, queue: &mut self.queue, now },
+                &mut GroupingContext {
+                    feeds: &mut self.feeds,
+                    clusters: &self.clusters,
+                    queue: &mut self.queue,
+                    now,
+                },
             );
         }
     }
@@ -296,7 +313,8 @@ impl Engine {
         let reads_kind = |grouping: &&mut Box<dyn Grouping>| kind.is_some_and(|kind| grouping.handles(kind));
         let grouping = self.groupings.iter_mut().find(reads_kind);
         grouping.map_or_else(R::default, |grouping| {
-            act(&mut **grouping, &mut GroupingContext { feeds: &mut self.feeds, queue: &mut self.queue, now })
+            let (feeds, clusters, queue) = (&mut self.feeds, &self.clusters, &mut self.queue);
+            act(&mut **grouping, &mut GroupingContext { feeds, clusters, queue, now })
         })
     }
 
@@ -357,6 +375,7 @@ impl Engine {
 
     fn cluster_event(&mut self, cluster: &Cluster, event: ClusterEvent, now: Timestamp) {
         let before = self.clusters.silent_since(cluster, now);
+        let is_heard = matches!(event, ClusterEvent::Heard(_));
         if let ClusterEvent::Kinds(kinds) = &event
             && cluster.is_hub()
         {
@@ -365,7 +384,8 @@ impl Engine {
         }
         match self.clusters.handle(cluster, event, now) {
             Some(ClusterChange::Added) => self.feeds.follow_cluster(cluster, &mut self.queue.effects),
-            Some(ClusterChange::Replaced) => self.feeds.forget_versions_of(cluster),
+            Some(ClusterChange::Replaced) if cluster.is_hub() => self.feeds.forget_versions_of(cluster),
+            Some(ClusterChange::Replaced) => self.forget_objects_of(cluster, now),
             Some(ClusterChange::Removed) => {
                 // The next cluster of this name may be another one, or the same one restored from a backup:
                 // its resourceVersions are not comparable.
@@ -379,7 +399,25 @@ impl Engine {
         if before != self.clusters.silent_since(cluster, now) {
             self.silence_changed(cluster);
         }
+        self.for_each_grouping(now, |grouping, cx| {
+            if is_heard {
+                grouping.cluster_heard(cluster, cx);
+            } else {
+                grouping.cluster_changed(cluster, cx);
+            }
+        });
         self.schedule_silence_timer(cluster, now);
+    }
+
+    /// Another cluster has the name: nothing is known of it before its kinds are listed.
+    fn forget_objects_of(&mut self, cluster: &Cluster, now: Timestamp) {
+        for feed in self.feeds.of_cluster(cluster) {
+            for object in self.feeds.all(feed) {
+                self.object_deleted(object, now);
+            }
+            self.feeds.await_list(feed);
+        }
+        self.feeds.follow_cluster(cluster, &mut self.queue.effects);
     }
 
     fn schedule_silence_timer(&mut self, cluster: &Cluster, now: Timestamp) {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bellwether_api::{
-    ApplicationSpec, ApplicationStatus, HealthRuleSpec, HealthRuleStatus, RollupSpec, RollupStatus,
+    ApplicationSpec, ApplicationStatus, BindingPolicySpec, BindingPolicyStatus, CombinedStatusFields,
+    HealthRuleSpec, HealthRuleStatus, RollupSpec, RollupStatus, StatusCollectorSpec, StatusCollectorStatus,
 };
 use bellwether_health::Verdict;
 use bellwether_model::ConditionStatus;
@@ -191,8 +192,12 @@ pub enum OwnObject {
     Application(Box<OwnManifest<ApplicationSpec, ApplicationStatus>>),
     /// With only those fields of its status that we write.
     AppK8sIo(Box<OwnManifest<AppK8sIoSpec, serde_json::Value>>),
+    BindingPolicy(Box<OwnManifest<BindingPolicySpec, BindingPolicyStatus>>),
+    /// It has no spec.
+    CombinedStatus(Box<CombinedStatusFields>),
     HealthRule(Box<OwnManifest<HealthRuleSpec, HealthRuleStatus>>),
     Rollup(Box<OwnManifest<RollupSpec, RollupStatus>>),
+    StatusCollector(Box<OwnManifest<StatusCollectorSpec, StatusCollectorStatus>>),
 }
 
 /// A digest of the manifest of one of our own objects, to detect changes. The grouping keeps the manifest
@@ -213,8 +218,11 @@ impl OwnFingerprint {
         let kind = match own {
             OwnObject::Application(_) => OwnKind::Application(Dialect::Bellwether),
             OwnObject::AppK8sIo(_) => OwnKind::Application(Dialect::AppK8sIo),
+            OwnObject::BindingPolicy(_) => OwnKind::BindingPolicy,
+            OwnObject::CombinedStatus(_) => OwnKind::CombinedStatus,
             OwnObject::HealthRule(_) => OwnKind::HealthRule,
             OwnObject::Rollup(_) => OwnKind::Rollup,
+            OwnObject::StatusCollector(_) => OwnKind::StatusCollector,
         };
         Self { kind, digest: Digest::of(own) }
     }

@@ -369,6 +369,13 @@ impl Feeds {
         }
     }
 
+    /// As before the initial list.
+    pub(crate) fn await_list(&mut self, id: FeedId) {
+        if let Some(feed) = self.by_id.get_mut(&id) {
+            (feed.listed, feed.unreadable) = (false, None);
+        }
+    }
+
     pub(crate) fn begin_list(&mut self, id: FeedId) {
         if let Some(feed) = self.by_id.get_mut(&id) {
             feed.round += 1;

@@ -1,5 +1,4 @@
-//! References to groups. Each group is one of our own objects in the hub: an Application, a Rollup or a
-//! HealthRule.
+//! References to groups. Each group is one of our own objects in the hub.
 
 use std::fmt;
 
@@ -12,23 +11,32 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OwnKind {
     Application(Dialect),
+    BindingPolicy,
+    CombinedStatus,
     HealthRule,
     Rollup,
+    StatusCollector,
 }
 
 impl OwnKind {
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Application(Dialect::Bellwether),
         Self::Application(Dialect::AppK8sIo),
+        Self::BindingPolicy,
+        Self::CombinedStatus,
         Self::HealthRule,
         Self::Rollup,
+        Self::StatusCollector,
     ];
 
     /// `None` for any other kind.
     pub fn of(kind: &GroupKind) -> Option<Self> {
         match (&*kind.group, &*kind.kind) {
+            (bellwether_api::GROUP, "BindingPolicy") => Some(Self::BindingPolicy),
+            (bellwether_api::GROUP, "CombinedStatus") => Some(Self::CombinedStatus),
             (bellwether_api::GROUP, "HealthRule") => Some(Self::HealthRule),
             (bellwether_api::GROUP, "Rollup") => Some(Self::Rollup),
+            (bellwether_api::GROUP, "StatusCollector") => Some(Self::StatusCollector),
             _ => Dialect::of(kind).map(Self::Application),
         }
     }
@@ -36,8 +44,11 @@ impl OwnKind {
     pub fn kind(self) -> GroupKind {
         match self {
             Self::Application(dialect) => dialect.kind(),
+            Self::BindingPolicy => GroupKind::bellwether("BindingPolicy"),
+            Self::CombinedStatus => GroupKind::bellwether("CombinedStatus"),
             Self::HealthRule => GroupKind::bellwether("HealthRule"),
             Self::Rollup => GroupKind::bellwether("Rollup"),
+            Self::StatusCollector => GroupKind::bellwether("StatusCollector"),
         }
     }
 }

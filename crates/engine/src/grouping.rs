@@ -85,6 +85,15 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// Discovery in the hub has new results.
     fn kinds_discovered(&mut self) {}
 
+    /// A cluster was added or removed, or its identity, its labels or its served kinds changed.
+    fn cluster_changed(&mut self, _cluster: &Cluster, _cx: &mut GroupingContext<'_>) {}
+
+    /// Data or a bookmark arrived.
+    fn cluster_heard(&mut self, _cluster: &Cluster, _cx: &mut GroupingContext<'_>) {}
+
+    /// What a cluster reported may be stale from now on.
+    fn freshness_due(&mut self, _cluster: &Cluster, _cx: &mut GroupingContext<'_>) {}
+
     /// A timer of a group fired.
     fn timer_fired(&mut self, group: &GroupRef);
 
@@ -93,6 +102,11 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
 
     /// Renders the status of a group; `None` if the stored one is up to date.
     fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Write>;
+
+    /// Renders a write that was enqueued without being requested; `None` if nothing is to be written.
+    fn object_write(&self, _slot: &Slot, _feeds: &Feeds, _now: Timestamp) -> Option<Write> {
+        None
+    }
 
     /// Handles the outcome of a status write. Returns the new resourceVersion, if it is newer than the known
     /// one.

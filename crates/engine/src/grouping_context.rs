@@ -2,11 +2,12 @@
 
 use jiff::Timestamp;
 
-use crate::{effect_queue::EffectQueue, feeds::Feeds};
+use crate::{clusters::Clusters, effect_queue::EffectQueue, feeds::Feeds};
 
 /// Access to the store, the effects and the time while a grouping handles an event.
 pub(crate) struct GroupingContext<'a> {
     pub(crate) feeds: &'a mut Feeds,
+    pub(crate) clusters: &'a Clusters,
     pub(crate) queue: &'a mut EffectQueue,
     pub(crate) now: Timestamp,
 }

@@ -20,6 +20,11 @@ impl Cluster {
         self.0.as_deref().unwrap_or_default()
     }
 
+    /// [`Cluster::name`], shared.
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        self.0.clone().unwrap_or_default()
+    }
+
     pub fn is_hub(&self) -> bool {
         self.0.is_none()
     }

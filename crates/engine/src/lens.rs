@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use bellwether_api::{APPLICATION_ANNOTATION, Application, HealthRule, Rollup};
+use bellwether_api::{
+    APPLICATION_ANNOTATION, Application, BindingPolicy, HealthRule, Rollup, StatusCollector,
+};
 use bellwether_health::{Context, generation, user::UserRules};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
@@ -199,6 +201,18 @@ fn own_object(kind: &GroupKind, object: &Object<'_>) -> Option<OwnObject> {
         (true, "Rollup") => {
             let Rollup { metadata, spec, status } = typed(object)?;
             Some(OwnObject::Rollup(Box::new(own_manifest(&metadata, spec, status))))
+        }
+        (true, "BindingPolicy") => {
+            let BindingPolicy { metadata, spec, status } = typed(object)?;
+            Some(OwnObject::BindingPolicy(Box::new(own_manifest(&metadata, spec, status))))
+        }
+        (true, "StatusCollector") => {
+            let StatusCollector { metadata, spec, status } = typed(object)?;
+            Some(OwnObject::StatusCollector(Box::new(own_manifest(&metadata, spec, status))))
+        }
+        // One that cannot be decoded counts as empty, and is written anew.
+        (true, "CombinedStatus") => {
+            Some(OwnObject::CombinedStatus(typed(object).map(Box::new).unwrap_or_default()))
         }
         // The CRD of app.k8s.io validates little, so these are always accepted and read field by field.
         (false, _) if is_app_k8s_io(kind) => {

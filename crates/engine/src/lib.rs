@@ -23,6 +23,7 @@ mod below;
 mod clock;
 mod cluster_source;
 mod clusters;
+mod combined_status;
 mod component_conditions;
 pub mod condition_types;
 mod deciding_condition;

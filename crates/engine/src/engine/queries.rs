@@ -27,7 +27,8 @@ impl Engine {
                 self.grouping(group.kind)?.status(&group, &self.feeds, now)
             }
             Part::OwnerReferences | Part::Object(_) | Part::ForeignStatus(_) => {
-                self.queue.requested(slot).cloned()
+                let rendered = || self.grouping(slot.grouping()?)?.object_write(slot, &self.feeds, now);
+                self.queue.requested(slot).cloned().or_else(rendered)
             }
         }
     }

@@ -1,0 +1,232 @@
+//! One object under one BindingPolicy: a row for each cluster, and a table for each StatusCollector.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use bellwether_api::{ClusterCounts, CombinedStatusFields};
+use bellwether_model::Value;
+use bellwether_tables::Table;
+use slab::Slab;
+
+use crate::{
+    feeds::ObjectId,
+    id::{Cluster, GroupKind, NamespacedName},
+    registry::GroupId,
+};
+
+use super::{
+    collector::CollectorVersion,
+    row::{Presence, Report},
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct BindingId(usize);
+
+#[derive(Debug)]
+pub(super) struct Binding {
+    pub(super) policy: GroupId,
+    pub(super) kind: GroupKind,
+    pub(super) name: NamespacedName,
+    /// In the hub.
+    pub(super) object: ObjectId,
+    /// Its CombinedStatus.
+    pub(super) output: NamespacedName,
+    results: Vec<CollectedTable>,
+    rows: BTreeMap<Cluster, Presence>,
+    /// Clusters of which it is not known yet whether they have the object, and how it is there.
+    pending: BTreeSet<Cluster>,
+    counts: ClusterCounts,
+    /// All rows were known at some time since the expressions changed.
+    is_complete: bool,
+}
+
+/// The table of one StatusCollector that the policy names.
+#[derive(Debug)]
+pub(super) struct CollectedTable {
+    name: Arc<str>,
+    version: CollectorVersion,
+    /// Set if the collector is valid.
+    table: Option<Table>,
+}
+
+impl Binding {
+    pub(super) fn new(
+        policy: GroupId,
+        (kind, name): (GroupKind, NamespacedName),
+        object: ObjectId,
+        output: NamespacedName,
+    ) -> Self {
+        Self {
+            policy,
+            kind,
+            name,
+            object,
+            output,
+            results: Vec::new(),
+            rows: BTreeMap::new(),
+            pending: BTreeSet::new(),
+            counts: ClusterCounts::default(),
+            is_complete: false,
+        }
+    }
+
+    /// Replaces the collectors, keeping the tables of those that are the same. Returns whether any differs: then
+    /// all rows have to be set again.
+    pub(super) fn set_collectors(&mut self, collectors: &[(Arc<str>, CollectorVersion)]) -> bool {
+        let is_same = |known: &CollectedTable, (name, version): &(Arc<str>, CollectorVersion)| {
+            known.name == *name && known.version == *version
+        };
+        if self.results.len() == collectors.len()
+            && self.results.iter().zip(collectors).all(|(known, collector)| is_same(known, collector))
+        {
+            return false;
+        }
+        let mut before = std::mem::take(&mut self.results);
+        let results = collectors.iter().map(|collector| {
+            if let Some(known) = before.iter().position(|known| is_same(known, collector)) {
+                return before.swap_remove(known);
+            }
+            let (name, version) = collector.clone();
+            let table = version.valid().map(|collector| Table::new(Arc::clone(collector)));
+            CollectedTable { name, version, table }
+        });
+        self.results = results.collect();
+        self.is_complete = false;
+        true
+    }
+
+    /// Nothing is known of the object in this cluster yet. Returns whether the result changed.
+    pub(super) fn set_pending(&mut self, cluster: &Cluster) -> bool {
+        let has_changed = self.remove_row(cluster);
+        self.pending.insert(cluster.clone());
+        has_changed
+    }
+
+    pub(super) fn set_row(
+        &mut self,
+        cluster: (&Cluster, &Arc<str>),
+        report: &Report<'_>,
+        inventory: &Value<'_>,
+        obj: &Value<'_>,
+    ) -> bool {
+        let (cluster, name) = cluster;
+        let was_pending = self.pending.remove(cluster) && self.pending.is_empty();
+        let presence = report.presence();
+        let before = self.rows.insert(cluster.clone(), presence);
+        if before != Some(presence) {
+            self.count(before, -1);
+            self.count(Some(presence), 1);
+        }
+        let tables = self.results.iter_mut().filter_map(|result| result.table.as_mut());
+        let mut has_changed = before != Some(presence) || was_pending;
+        report.with_row(inventory, obj, |row| {
+            for table in tables {
+                has_changed |= table.upsert(name, row);
+            }
+        });
+        has_changed
+    }
+
+    pub(super) fn remove_row(&mut self, cluster: &Cluster) -> bool {
+        let was_pending = self.pending.remove(cluster) && self.pending.is_empty();
+        let Some(presence) = self.rows.remove(cluster) else { return was_pending };
+        self.count(Some(presence), -1);
+        for table in self.results.iter_mut().filter_map(|result| result.table.as_mut()) {
+            table.remove(cluster.name());
+        }
+        true
+    }
+
+    fn count(&mut self, presence: Option<Presence>, by: i32) {
+        let count = match presence {
+            None => return,
+            Some(Presence::Reporting) => &mut self.counts.reporting,
+            Some(Presence::Stale) => &mut self.counts.stale,
+            Some(Presence::Missing) => &mut self.counts.missing,
+        };
+        *count += by;
+        self.counts.bound += by;
+    }
+
+    pub(super) fn clusters(&self) -> impl Iterator<Item = &Cluster> {
+        self.rows.keys().chain(&self.pending)
+    }
+
+    pub(super) fn pending(&self) -> impl Iterator<Item = &Cluster> {
+        self.pending.iter()
+    }
+
+    /// Whether there is a reason for a CombinedStatus.
+    pub(super) fn has_collectors(&self) -> bool {
+        self.results.iter().any(|result| result.version != CollectorVersion::Missing)
+    }
+
+    /// Whether the results may be published. A cluster that joins later does not hold them back.
+    pub(super) fn is_complete(&mut self) -> bool {
+        self.is_complete |= self.pending.is_empty();
+        self.is_complete
+    }
+
+    pub(super) fn was_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    pub(super) fn fields(&self) -> CombinedStatusFields {
+        let tables = self.results.iter().filter_map(|result| Some((&result.name, result.table.as_ref()?)));
+        CombinedStatusFields {
+            results: tables.map(|(name, table)| table.result(name)).collect(),
+            clusters: Some(self.counts),
+        }
+    }
+}
+
+/// All bindings, and those of each object.
+#[derive(Debug, Default)]
+pub(super) struct Bindings {
+    all: Slab<Binding>,
+    by_object: HashMap<(GroupKind, NamespacedName), BTreeMap<GroupId, BindingId>>,
+}
+
+impl Bindings {
+    pub(super) fn get(&self, id: BindingId) -> Option<&Binding> {
+        self.all.get(id.0)
+    }
+
+    pub(super) fn get_mut(&mut self, id: BindingId) -> Option<&mut Binding> {
+        self.all.get_mut(id.0)
+    }
+
+    pub(super) fn of_object(&self, kind: &GroupKind, name: &NamespacedName) -> Vec<(GroupId, BindingId)> {
+        // Avoids a clone of the key for objects that no policy binds.
+        if self.by_object.is_empty() {
+            return Vec::new();
+        }
+        let of_object = self.by_object.get(&(kind.clone(), name.clone()));
+        of_object.into_iter().flatten().map(|(policy, id)| (*policy, *id)).collect()
+    }
+
+    pub(super) fn find(&self, policy: GroupId, kind: &GroupKind, name: &NamespacedName) -> Option<BindingId> {
+        self.by_object.get(&(kind.clone(), name.clone()))?.get(&policy).copied()
+    }
+
+    pub(super) fn insert(&mut self, binding: Binding) -> BindingId {
+        let (policy, key) = (binding.policy, (binding.kind.clone(), binding.name.clone()));
+        let id = BindingId(self.all.insert(binding));
+        self.by_object.entry(key).or_default().insert(policy, id);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: BindingId) -> Option<Binding> {
+        let binding = self.all.try_remove(id.0)?;
+        let key = (binding.kind.clone(), binding.name.clone());
+        if let Some(of_object) = self.by_object.get_mut(&key) {
+            of_object.remove(&binding.policy);
+            if of_object.is_empty() {
+                self.by_object.remove(&key);
+            }
+        }
+        Some(binding)
+    }
+}
