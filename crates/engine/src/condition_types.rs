@@ -6,7 +6,7 @@ pub const READY: &str = "Ready";
 pub const SETTLED: &str = "Settled";
 /// Application: the named components and dependencies exist.
 pub const INSTALLED: &str = "Installed";
-/// Application, Rollup: every kind in the spec can be read, and every entry of the spec is valid.
+/// Application, BindingPolicy, Rollup: every kind in the spec can be read, and every entry of the spec is valid.
 pub const RESOLVED: &str = "Resolved";
 /// Application: the API server accepts the Pod of the health check. Set only with a health check.
 pub const HEALTH_CHECK_VALID: &str = "HealthCheckValid";
@@ -30,5 +30,8 @@ pub const DEGRADED: &str = "Degraded";
 /// Rollup: no component objects to an upgrade.
 pub const UPGRADEABLE: &str = "Upgradeable";
 
-/// HealthRule: the rule is valid and active.
+/// BindingPolicy: every StatusCollector in the spec exists and is valid. Set only if the spec names any.
+pub const COLLECTORS_AVAILABLE: &str = "CollectorsAvailable";
+
+/// HealthRule: the rule is valid and active. StatusCollector: every expression is valid.
 pub const VALID: &str = "Valid";

@@ -134,6 +134,32 @@ pub mod operator_condition {
     }
 }
 
+pub mod binding_policy {
+    bellwether_health::reasons! {
+        /// `CollectorsAvailable`: every StatusCollector in the spec exists and is valid.
+        COLLECTORS_VALID = "CollectorsValid";
+        /// `CollectorsAvailable`: a StatusCollector in the spec does not exist.
+        COLLECTOR_MISSING = "CollectorMissing";
+        /// `CollectorsAvailable`: a StatusCollector in the spec is invalid; its own status says where.
+        COLLECTOR_INVALID = "CollectorInvalid";
+        /// `Resolved`: every kind can be read.
+        ALL_KINDS_RESOLVED = "AllKindsResolved";
+        /// `Resolved`: the hub does not serve a resource in the spec.
+        NOT_SERVED = "NotServed";
+        /// `Resolved`: a kind cannot be read, in the hub or in a cluster; the message says why.
+        NOT_READABLE = "NotReadable";
+    }
+}
+
+pub mod status_collector {
+    bellwether_health::reasons! {
+        /// `Valid`: every expression is valid.
+        VALID = "Valid";
+        /// `Valid`: an expression is invalid; the message and `errors` say where.
+        INVALID = "Invalid";
+    }
+}
+
 pub mod health_rule {
     bellwether_health::reasons! {
         /// The rule is active.

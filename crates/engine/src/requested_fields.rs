@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use bellwether_model::{Plan, Value};
 
-/// Such as `status`, `readyReplicas`. Lists are traversed.
+/// Such as `status`, `readyReplicas`. Lists are traversed. Empty for the whole object, without its large and
+/// secret fields.
 pub type FieldPath = Box<[Box<str>]>;
 
 /// What to keep in addition to the facts of every object: metadata, verdict and generations.
@@ -27,8 +28,10 @@ impl RequestedFields {
 
     /// True if everything that `other` wants is kept.
     pub fn covers(&self, other: &Self) -> bool {
-        // A path is kept with everything below it.
-        let is_kept = |path: &FieldPath| self.paths.iter().any(|kept| path.starts_with(kept));
+        // A path is kept with everything below it; a whole object is not quite whole.
+        let is_kept = |path: &FieldPath| {
+            self.paths.iter().any(|kept| path.starts_with(kept) && (!kept.is_empty() || path.is_empty()))
+        };
         (self.conditions || !other.conditions) && other.paths.iter().all(is_kept)
     }
 
@@ -57,7 +60,7 @@ impl RequestedFields {
 
     fn keep_paths(&self, plan: &mut Plan) {
         for path in &self.paths {
-            plan.keep(&path.iter().map(|field| &**field).collect::<Vec<_>>());
+            plan.add(&Plan::all_of(&path.iter().map(|field| &**field).collect::<Vec<_>>()));
         }
     }
 }

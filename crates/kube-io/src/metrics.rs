@@ -88,8 +88,11 @@ impl From<&GroupRef> for GroupLabels {
             OwnKind::Application(Dialect::Bellwether) => "Application",
             // Of two Applications of one name, one may be of the other API group.
             OwnKind::Application(Dialect::AppK8sIo) => "Application.app.k8s.io",
-            OwnKind::Rollup => "Rollup",
+            OwnKind::BindingPolicy => "BindingPolicy",
+            OwnKind::CombinedStatus => "CombinedStatus",
             OwnKind::HealthRule => "HealthRule",
+            OwnKind::Rollup => "Rollup",
+            OwnKind::StatusCollector => "StatusCollector",
         };
         Self { kind, namespace: group.name.namespace.to_string(), name: group.name.name.to_string() }
     }

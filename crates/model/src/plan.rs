@@ -84,6 +84,26 @@ impl Plan {
         Self { root: Node::ALL }.without(BOOKKEEPING).with_all(WRITE_TIMES)
     }
 
+    /// Keeps the field at this path and everything below it, except managed fields and the last applied
+    /// configuration. Of a whole object, whose path is empty, it also drops the fields that
+    /// [`everything`](Self::everything) drops.
+    pub fn all_of(path: &[&str]) -> Self {
+        let mut plan = Self::nothing();
+        plan.keep(path);
+        let contents = if path.is_empty() { CONTENTS } else { &[] };
+        for dropped in BOOKKEEPING.iter().chain(contents) {
+            if dropped.len() > path.len() && dropped.starts_with(path) {
+                plan.leave_out(dropped);
+            }
+        }
+        plan
+    }
+
+    /// Also keeps what another plan keeps.
+    pub fn add(&mut self, other: &Self) {
+        self.root = Node::union(&self.root, &other.root);
+    }
+
     /// Whether nothing outside `apiVersion`, `kind` and `metadata` is kept.
     pub fn keeps_only_metadata(&self) -> bool {
         let is_metadata = |field: &str| matches!(field, "apiVersion" | "kind" | "metadata");
@@ -158,6 +178,19 @@ impl Node {
 
     fn keeps_nothing_below(&self) -> bool {
         !self.all && !self.outline && self.fields.iter().all(|(_, node)| node.keeps_nothing_below())
+    }
+
+    fn union(left: &Self, right: &Self) -> Self {
+        let of = |node: &Self, field: &str| node.of(field).cloned().unwrap_or(Self::NOTHING);
+        let mut names: Vec<&Box<str>> = left.fields.iter().chain(&right.fields).map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names.dedup();
+        let field = |name: &Box<str>| (name.clone(), Self::union(&of(left, name), &of(right, name)));
+        Self {
+            all: left.all || right.all,
+            outline: left.outline || right.outline,
+            fields: names.into_iter().map(field).collect(),
+        }
     }
 
     /// The node at `path`, created if needed. Nodes on the path keep what they kept.
@@ -242,6 +275,38 @@ mod tests {
         for secret in ["metadata.managedFields.fieldsV1", "data", "spec.template.spec.containers.env"] {
             assert!(!kept(&plan, secret), "{secret}");
         }
+    }
+
+    #[test]
+    fn a_whole_object_has_no_large_and_secret_fields() {
+        let (whole, metadata) = (Plan::all_of(&[]), Plan::all_of(&["metadata"]));
+        assert!(kept(&whole, "spec.template.spec.containers.image") && kept(&whole, "anything"));
+        assert!(kept(&metadata, "metadata.annotations.note") && !kept(&metadata, "spec"));
+        for plan in [&whole, &metadata] {
+            assert!(!kept(plan, "metadata.managedFields"));
+            let annotations = plan.root.of("metadata").and_then(|node| node.of("annotations"));
+            assert!(annotations.and_then(|node| node.of("kubectl.kubernetes.io/last-applied-configuration")).is_none());
+        }
+        for secret in ["data", "spec.template.spec.containers.env"] {
+            assert!(!kept(&whole, secret), "{secret}");
+        }
+        assert!(kept(&Plan::all_of(&["data", "note"]), "data.note"));
+    }
+
+    #[test]
+    fn a_sum_keeps_what_either_plan_keeps() {
+        let mut sum = Plan::all_of(&[]);
+        sum.add(&Plan::nothing().with("metadata.managedFields.time").with("data.note"));
+        for path in ["spec.replicas", "metadata.labels", "metadata.managedFields.time", "data.note"] {
+            assert!(kept(&sum, path), "{path}");
+        }
+        for path in ["metadata.managedFields.fieldsV1", "data.password"] {
+            assert!(!kept(&sum, path), "{path}");
+        }
+        let mut narrow = Plan::nothing().with("status.phase");
+        narrow.add(&Plan::nothing().with("spec.*"));
+        assert!(kept(&narrow, "status.phase") && kept(&narrow, "spec.replicas"));
+        assert!(!kept(&narrow, "status.conditions") && !kept(&narrow, "spec.template.spec"));
     }
 
     #[test]

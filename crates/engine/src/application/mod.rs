@@ -129,7 +129,11 @@ impl Grouping for Applications {
         let manifest = match own {
             OwnObject::Application(written) => ApplicationManifest::Bellwether(written),
             OwnObject::AppK8sIo(written) => ApplicationManifest::AppK8sIo(written),
-            OwnObject::HealthRule(_) | OwnObject::Rollup(_) => return,
+            OwnObject::BindingPolicy(_)
+            | OwnObject::CombinedStatus(_)
+            | OwnObject::HealthRule(_)
+            | OwnObject::Rollup(_)
+            | OwnObject::StatusCollector(_) => return,
         };
         let ((spec, app_k8s_io), status) = (manifest.spec(), manifest.status());
         let group = GroupRef::new(OwnKind::Application(manifest.dialect()), name.clone());

@@ -150,10 +150,6 @@ impl Binding {
         self.counts.bound += by;
     }
 
-    pub(super) fn clusters(&self) -> impl Iterator<Item = &Cluster> {
-        self.rows.keys().chain(&self.pending)
-    }
-
     pub(super) fn pending(&self) -> impl Iterator<Item = &Cluster> {
         self.pending.iter()
     }
@@ -171,6 +167,10 @@ impl Binding {
 
     pub(super) fn was_complete(&self) -> bool {
         self.is_complete
+    }
+
+    pub(super) fn counts(&self) -> ClusterCounts {
+        self.counts
     }
 
     pub(super) fn fields(&self) -> CombinedStatusFields {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_api::{ConditionStatus, StatusCollectorSpec, StatusCollectorStatus};
 use bellwether_conditions::{Statement, message};
-use bellwether_model::shorten;
+use bellwether_model::text::shorten;
 use bellwether_tables::{Collector, CollectorError};
 use jiff::Timestamp;
 

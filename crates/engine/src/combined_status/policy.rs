@@ -210,6 +210,13 @@ impl PolicyState {
         Statement::new(ConditionStatus::False, reason, message(items, slips.len(), MESSAGE_BUDGET))
     }
 
+    pub(super) fn clock_set(&mut self, by: SignedDuration) {
+        let kinds = self.kinds.iter_mut().flat_map(BTreeMap::values_mut);
+        for feed in kinds.flat_map(|kind| kind.feeds.values_mut()) {
+            feed.known_by = feed.known_by.checked_add(by).unwrap_or(feed.known_by);
+        }
+    }
+
     pub(super) fn status(
         &self,
         statements: Vec<(&'static str, Option<Statement>)>,

@@ -1,0 +1,462 @@
+//! CombinedStatuses: BindingPolicies bind objects of the hub to clusters, StatusCollectors combine the state of
+//! each object in its clusters, and a CombinedStatus for each object and policy has the results.
+//!
+//! `resolve.rs` finds the kinds, clusters and objects of a policy (`policy.rs`, `clause.rs`) when its spec, the
+//! collectors (`collector.rs`) or the clusters (`inventory.rs`) change. `rows.rs` keeps the rows of each binding
+//! (`binding.rs`) up to date, one by one, as objects change (`row.rs`) and as time passes. `output.rs` compares
+//! the results with the stored CombinedStatus.
+
+mod binding;
+mod clause;
+mod collector;
+mod inventory;
+mod output;
+mod policy;
+mod resolve;
+mod row;
+mod rows;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    condition_types::{COLLECTORS_AVAILABLE, RESOLVED, VALID},
+    effect::{Effect, Part, Slot, Urgency, Write},
+    effect_queue::Timer,
+    event::Outcome,
+    facts::{Facts, OwnManifest, OwnObject, ResourceVersion},
+    feeds::{Feeds, ObjectId},
+    group_ref::{GroupRef, OwnKind},
+    grouping::Grouping,
+    grouping_context::GroupingContext,
+    id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
+    publication::Publication,
+    registry::{GroupId, Registry},
+};
+
+use binding::{BindingId, Bindings};
+use collector::{CollectorState, CollectorVersion};
+use inventory::{Inventory, InventoryChange};
+use output::{Output, Wanted};
+use policy::PolicyState;
+
+#[derive(Debug, Default)]
+pub(crate) struct CombinedStatuses {
+    policies: Registry<PolicyState>,
+    collectors: Registry<CollectorState>,
+    inventory: Inventory,
+    bindings: Bindings,
+    /// Stored or wanted CombinedStatuses.
+    outputs: BTreeMap<NamespacedName, Output>,
+    /// Policies whose kinds and objects have to be found again.
+    unresolved: BTreeSet<GroupId>,
+    /// Policies whose clusters have to be selected again.
+    unselected: BTreeSet<GroupId>,
+    /// Bindings whose results may have changed.
+    changed: BTreeSet<BindingId>,
+    /// Outputs to compare with what is stored.
+    unchecked: BTreeSet<NamespacedName>,
+}
+
+impl Grouping for CombinedStatuses {
+    fn handles(&self, kind: OwnKind) -> bool {
+        matches!(kind, OwnKind::BindingPolicy | OwnKind::CombinedStatus | OwnKind::StatusCollector)
+    }
+
+    fn required_kinds(&self) -> &'static [OwnKind] {
+        &[OwnKind::BindingPolicy, OwnKind::CombinedStatus, OwnKind::StatusCollector]
+    }
+
+    fn has_members_in(&self, _cluster: &Cluster) -> bool {
+        true
+    }
+
+    /// A policy binds objects in all namespaces.
+    fn is_namespaced(&self) -> bool {
+        false
+    }
+
+    fn sync(&mut self, _cx: &mut GroupingContext<'_>) {
+        self.collectors.sync();
+        self.unresolved.extend(self.policies.sync());
+        self.unchecked.extend(self.outputs.keys().cloned());
+    }
+
+    fn group_applied(
+        &mut self,
+        name: &NamespacedName,
+        facts: &Facts,
+        own: &OwnObject,
+        cx: &mut GroupingContext<'_>,
+    ) {
+        match own {
+            OwnObject::BindingPolicy(written) => self.policy_applied(name, facts, written, cx),
+            OwnObject::StatusCollector(written) => self.collector_applied(name, facts, written, cx),
+            OwnObject::CombinedStatus(fields) => {
+                if self.outputs.entry(name.clone()).or_default().observe(facts, fields) {
+                    self.unchecked.insert(name.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn version_changed(&mut self, group: &GroupRef, facts: &Facts) {
+        match group.kind {
+            OwnKind::BindingPolicy => self.policies.version_changed(group, facts),
+            OwnKind::StatusCollector => self.collectors.version_changed(group, facts),
+            _ => {
+                if let Some(output) = self.outputs.get_mut(&group.name)
+                    && output.observe_version(facts)
+                {
+                    self.unchecked.insert(group.name.clone());
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, group: &GroupRef, cx: &mut GroupingContext<'_>) {
+        match group.kind {
+            OwnKind::BindingPolicy => {
+                let Some(id) = self.policies.id(group) else { return };
+                self.unbind_policy(id, cx);
+                if let Some((_, policy)) = self.policies.remove(group, cx.queue) {
+                    policy.publication.withdraw(cx.queue);
+                }
+                self.unresolved.remove(&id);
+                self.unselected.remove(&id);
+            }
+            OwnKind::StatusCollector => {
+                if let Some((_, collector)) = self.collectors.remove(group, cx.queue) {
+                    collector.publication.withdraw(cx.queue);
+                    self.collector_changed(&group.name.name);
+                }
+            }
+            _ => {
+                let Some(output) = self.outputs.get_mut(&group.name) else { return };
+                output.forget_stored();
+                if output.binding.is_none() {
+                    self.outputs.remove(&group.name);
+                } else {
+                    // Someone else deleted it.
+                    self.unchecked.insert(group.name.clone());
+                }
+            }
+        }
+    }
+
+    fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, cx: &mut GroupingContext<'_>) {
+        let Some(stored) = cx.feeds.object(object) else { return };
+        let Some(feed) = cx.feeds.get(stored.feed) else { return };
+        let (cluster, kind, name) = (feed.cluster.clone(), feed.kind.clone(), stored.name.clone());
+        if cluster.is_hub() {
+            self.hub_object_changed((object, stored.feed), &kind, before, cx);
+        } else {
+            self.refresh_object(&cluster, &kind, &name, cx);
+        }
+    }
+
+    fn before_object_removed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
+        let Some(stored) = cx.feeds.object(object) else { return };
+        let Some(feed) = cx.feeds.get(stored.feed).filter(|feed| feed.cluster.is_hub()) else { return };
+        for (_, id) in self.bindings.of_object(&feed.kind, &stored.name) {
+            self.unbind(id);
+        }
+    }
+
+    fn after_object_removed(&mut self, object: &ObjectKey, cx: &mut GroupingContext<'_>) {
+        if !object.cluster.is_hub() {
+            self.refresh_object(&object.cluster, &object.kind, &object.name, cx);
+        } else if object.kind == namespace_kind() {
+            self.namespace_changed(&object.name.name, cx);
+        }
+    }
+
+    fn feed_changed(&mut self, feed: FeedId, _readability: bool, cx: &mut GroupingContext<'_>) {
+        self.feed_changed(feed, cx);
+    }
+
+    fn list_completed(&mut self, feed: FeedId) {
+        self.policies.mark_users_dirty(feed);
+        self.check_outputs_of_users(feed);
+    }
+
+    fn kinds_discovered(&mut self) {
+        self.unresolved.extend(self.policies.ids());
+    }
+
+    fn cluster_changed(&mut self, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
+        if cluster.is_hub() {
+            return;
+        }
+        match self.inventory.update(cluster, cx.clusters.get(cluster), cx.now) {
+            InventoryChange::None => {}
+            InventoryChange::Selection => {
+                self.unselected.extend(self.policies.ids());
+                self.refresh_cluster(cluster, cx);
+            }
+            InventoryChange::Variable => self.refresh_cluster(cluster, cx),
+        }
+    }
+
+    fn cluster_heard(&mut self, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
+        if self.inventory.has_stale(cluster) {
+            self.check_freshness(cluster, cx);
+        }
+    }
+
+    fn freshness_due(&mut self, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
+        self.inventory.timer_fired(cluster);
+        self.check_freshness(cluster, cx);
+    }
+
+    fn timer_fired(&mut self, group: &GroupRef) {
+        match group.kind {
+            OwnKind::BindingPolicy => {
+                self.policies.timer_fired(group);
+                if let Some(id) = self.policies.id(group)
+                    && let Some(policy) = self.policies.get_mut(id)
+                {
+                    policy.is_overdue = true;
+                }
+            }
+            OwnKind::StatusCollector => self.collectors.timer_fired(group),
+            _ => {
+                if let Some(output) = self.outputs.get_mut(&group.name) {
+                    output.retry();
+                    self.unchecked.insert(group.name.clone());
+                }
+            }
+        }
+    }
+
+    fn clock_set(&mut self, by: SignedDuration) {
+        self.inventory.clock_set(by);
+        for policy in self.policies.iter_mut() {
+            policy.publication.clock_set(by);
+            policy.clock_set(by);
+        }
+        for collector in self.collectors.iter_mut() {
+            collector.publication.clock_set(by);
+        }
+    }
+
+    fn flush(&mut self, cx: &mut GroupingContext<'_>) {
+        if !self.policies.is_synced() {
+            return;
+        }
+        self.resolve_all(cx);
+        self.publish_results(cx);
+        self.publish_policies(cx);
+        while let Some(id) = self.collectors.next_dirty(cx.queue) {
+            let Some(collector) = self.collectors.get_mut(id) else { continue };
+            let valid = collector.statement().status;
+            collector.publication.request_write([(VALID, Some(valid))], None, false, cx.now, cx.queue);
+        }
+    }
+
+    fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Write> {
+        match group.kind {
+            OwnKind::BindingPolicy => {
+                let policy = self.policies.named(group)?;
+                policy.is_known(feeds).then_some(())?;
+                policy.status(self.statements(policy, feeds).into(), now)
+            }
+            OwnKind::StatusCollector => self.collectors.named(group)?.status(now),
+            _ => None,
+        }
+    }
+
+    fn object_write(&self, slot: &Slot, feeds: &Feeds, _now: Timestamp) -> Option<Write> {
+        let Part::Object(_) = slot.part else { return None };
+        let name = &slot.object.name;
+        let output = self.outputs.get(name)?;
+        if let Some(binding) = output.binding.and_then(|id| self.bindings.get(id))
+            && binding.has_collectors()
+        {
+            let stored = feeds.object(binding.object)?;
+            let policy = self.policies.get(binding.policy)?;
+            if !binding.was_complete() || stored.facts.deleting {
+                return None;
+            }
+            let policy = &policy.publication.group().name.name;
+            let wanted = Wanted::new(binding, &stored.facts, feeds.get(stored.feed)?, policy)?;
+            return output.write(name, &wanted);
+        }
+        self.is_orphan(name, output, feeds).then(|| output.deletion()).flatten()
+    }
+
+    fn status_written(
+        &mut self,
+        group: &GroupRef,
+        write: &Write,
+        outcome: &Outcome,
+        cx: &mut GroupingContext<'_>,
+    ) -> Option<ResourceVersion> {
+        match group.kind {
+            OwnKind::BindingPolicy => self.policies.status_written(group, write, outcome, cx),
+            OwnKind::StatusCollector => self.collectors.status_written(group, write, outcome, cx),
+            _ => None,
+        }
+    }
+
+    fn written(&mut self, slot: &Slot, change: &Write, outcome: &Outcome, cx: &mut GroupingContext<'_>) {
+        let name = &slot.object.name;
+        if let Some(output) = self.outputs.get_mut(name)
+            && let Some(until) = output.written(change, outcome, cx.now)
+        {
+            cx.queue.schedule(until, Timer::Group(output::group(name)));
+        }
+    }
+
+    fn group_count(&self) -> usize {
+        self.policies.iter().count()
+    }
+
+    fn needs(&self, feed: FeedId) -> bool {
+        self.policies.uses(feed)
+    }
+}
+
+impl CombinedStatuses {
+    fn policy_applied(
+        &mut self,
+        name: &NamespacedName,
+        facts: &Facts,
+        written: &OwnManifest<bellwether_api::BindingPolicySpec, bellwether_api::BindingPolicyStatus>,
+        cx: &mut GroupingContext<'_>,
+    ) {
+        let OwnManifest { generation, created, spec, status } = written;
+        let group = GroupRef::new(OwnKind::BindingPolicy, name.clone());
+        let Some(id) = self.policies.id(&group) else {
+            let publication =
+                Publication::new(group.clone(), &policy::CONDITIONS, facts, (*generation, *created), status);
+            let id = self.policies.insert(group, PolicyState::new(publication, spec.clone()));
+            self.unresolved.insert(id);
+            return;
+        };
+        let Some(policy) = self.policies.get_mut(id) else { return };
+        let is_behind = policy.publication.observe(facts, *generation, status, cx.queue);
+        if policy.spec != *spec {
+            policy.set_spec(spec.clone());
+            self.unresolved.insert(id);
+        }
+        if is_behind {
+            self.policies.mark_dirty(id);
+        }
+    }
+
+    fn collector_applied(
+        &mut self,
+        name: &NamespacedName,
+        facts: &Facts,
+        written: &OwnManifest<bellwether_api::StatusCollectorSpec, bellwether_api::StatusCollectorStatus>,
+        cx: &mut GroupingContext<'_>,
+    ) {
+        let OwnManifest { generation, created, spec, status } = written;
+        let group = GroupRef::new(OwnKind::StatusCollector, name.clone());
+        let is_changed = if let Some(id) = self.collectors.id(&group)
+            && let Some(collector) = self.collectors.get_mut(id)
+        {
+            let is_behind = collector.publication.observe(facts, *generation, status, cx.queue);
+            let is_changed = collector.set_spec(spec);
+            if is_behind || is_changed {
+                self.collectors.mark_dirty(id);
+            }
+            is_changed
+        } else {
+            let publication = Publication::new(
+                group.clone(),
+                &collector::CONDITIONS,
+                facts,
+                (*generation, *created),
+                status,
+            );
+            let id = self.collectors.insert(group, CollectorState::new(publication, spec.clone()));
+            self.collectors.mark_dirty(id);
+            true
+        };
+        if is_changed {
+            self.collector_changed(&name.name);
+        }
+    }
+
+    fn collector_changed(&mut self, name: &str) {
+        for id in self.policies.ids() {
+            if self.policies.get(id).is_some_and(|policy| policy.names_collector(name)) {
+                self.unresolved.insert(id);
+            }
+        }
+    }
+
+    fn collector(&self, name: &str) -> CollectorVersion {
+        let group = GroupRef::new(OwnKind::StatusCollector, NamespacedName::new("", name));
+        self.collectors.named(&group).map_or(CollectorVersion::Missing, CollectorState::version)
+    }
+
+    /// Enqueues the outputs whose results changed, and those to compare with what is stored.
+    fn publish_results(&mut self, cx: &mut GroupingContext<'_>) {
+        for id in std::mem::take(&mut self.changed) {
+            let Some(binding) = self.bindings.get_mut(id) else { continue };
+            if binding.has_collectors() && !binding.is_complete() {
+                continue;
+            }
+            let Some(output) = self.outputs.get(&binding.output) else { continue };
+            let urgency = output.urgency(binding);
+            let slot = output::slot(&binding.output);
+            cx.queue.effects.push(Effect::EnqueueWrite(slot, Some(urgency)));
+            self.unchecked.remove(&binding.output);
+        }
+        for name in std::mem::take(&mut self.unchecked) {
+            let slot = output::slot(&name);
+            let urgency = self.outputs.contains_key(&name).then_some(Urgency::Transition);
+            cx.queue.effects.push(Effect::EnqueueWrite(slot, urgency));
+        }
+    }
+
+    fn publish_policies(&mut self, cx: &mut GroupingContext<'_>) {
+        while let Some(id) = self.policies.next_dirty(cx.queue) {
+            let Some(policy) = self.policies.get(id).filter(|policy| policy.is_known(cx.feeds)) else {
+                continue;
+            };
+            let statements = self.statements(policy, cx.feeds);
+            let conditions = statements
+                .map(|(type_, statement)| (type_, statement.map(|statement| statement.status)));
+            if let Some(policy) = self.policies.get_mut(id) {
+                policy.publication.request_write(conditions, None, false, cx.now, cx.queue);
+            }
+        }
+    }
+
+    fn statements(
+        &self,
+        policy: &PolicyState,
+        feeds: &Feeds,
+    ) -> [(&'static str, Option<bellwether_conditions::Statement>); 2] {
+        [
+            (COLLECTORS_AVAILABLE, policy.collectors_available(|name| self.collector(name))),
+            (RESOLVED, Some(policy.resolved(feeds))),
+        ]
+    }
+
+    /// Whether the reason for a stored CombinedStatus has ended. While its policy, the objects that it may bind or
+    /// the collectors cannot be read, that is not known.
+    fn is_orphan(&self, name: &NamespacedName, output: &Output, feeds: &Feeds) -> bool {
+        let can_read = |kind: OwnKind| {
+            let feed = feeds.of_kind(&Cluster::hub(), &kind.kind());
+            feed.is_some_and(|(_, feed)| feed.listed && feed.unreadable.is_none() && !feed.is_torn())
+        };
+        if !can_read(OwnKind::BindingPolicy) || !can_read(OwnKind::StatusCollector) {
+            return false;
+        }
+        let uid = output::policy_uid(name);
+        let mut policies = self.policies.iter();
+        let policy = policies.find(|policy| *policy.publication.uid == *uid);
+        output.binding.is_some() || policy.is_none_or(|policy| policy.is_authoritative(feeds))
+    }
+}
+
+fn namespace_kind() -> GroupKind {
+    GroupKind::new("", "Namespace")
+}

@@ -1,0 +1,364 @@
+//! Finds the kinds, the clusters and the objects of policies, and keeps the feeds that they need.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use bellwether_tables::Variable;
+
+use crate::{
+    effect_queue::Timer,
+    facts::Facts,
+    feeds::ObjectId,
+    grouping_context::GroupingContext,
+    id::{Cluster, FeedId, GroupKind, NamespacedName},
+    registry::GroupId,
+    requested_fields::{FieldPath, RequestedFields},
+};
+
+use super::{
+    CombinedStatuses,
+    binding::{Binding, BindingId},
+    collector::CollectorVersion,
+    namespace_kind, output,
+    policy::{BoundKind, ClusterFeed},
+    row,
+};
+
+impl CombinedStatuses {
+    pub(super) fn resolve_all(&mut self, cx: &mut GroupingContext<'_>) {
+        for id in std::mem::take(&mut self.unresolved) {
+            self.resolve(id, cx);
+            self.unselected.insert(id);
+        }
+        for id in std::mem::take(&mut self.unselected) {
+            self.select_clusters(id, cx);
+        }
+        self.refresh_overdue(cx);
+    }
+
+    /// Finds the kinds and the objects. Before discovery in the hub has answered, it does nothing.
+    fn resolve(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
+        let Some(policy) = self.policies.get(id) else { return };
+        let Some(served) = cx.feeds.served_in_hub() else { return };
+        let matching = |kind: &GroupKind, plural: &str| {
+            let clauses = policy.clauses.iter().enumerate();
+            let clauses = clauses.filter(|(_, clause)| clause.matches_kind(kind, plural));
+            clauses.map(|(number, _)| number).collect::<Box<[_]>>()
+        };
+        let kinds = served.iter().map(|(kind, served)| (kind.clone(), matching(kind, &served.plural)));
+        let kinds: BTreeMap<_, _> = kinds.filter(|(_, clauses)| !clauses.is_empty()).collect();
+        let is_served = |group: Option<&str>, plural: &str| {
+            let is_it = |kind: &GroupKind| group.is_none_or(|group| *kind.group == *group);
+            served.iter().any(|(kind, served)| is_it(kind) && *served.plural == *plural)
+        };
+        let named = policy.clauses.iter().flat_map(super::clause::Clause::named_resources);
+        let unserved = named.filter(|(group, plural)| !is_served(*group, plural)).map(|(group, plural)| {
+            match group {
+                None | Some("") => plural.to_owned(),
+                Some(group) => format!("{plural}.{group}"),
+            }
+        });
+        let unserved: BTreeSet<_> = unserved.collect();
+        let reads_namespaces = policy.clauses.iter().any(super::clause::Clause::reads_namespaces);
+        if let Some(policy) = self.policies.get_mut(id) {
+            policy.unserved = unserved.into_iter().collect();
+            policy.kinds.get_or_insert_default();
+        }
+        self.follow_namespaces(id, reads_namespaces, cx);
+        self.drop_kinds(id, |kind| kinds.contains_key(kind), cx);
+        for (kind, clauses) in kinds {
+            self.follow_kind(id, &kind, clauses, cx);
+            self.match_objects(id, &kind, cx);
+        }
+        self.policies.mark_dirty(id);
+        self.check_outputs_of(id);
+    }
+
+    fn follow_namespaces(&mut self, id: GroupId, wanted: bool, cx: &mut GroupingContext<'_>) {
+        let Some(policy) = self.policies.get_mut(id) else { return };
+        let before = policy.namespaces.take();
+        let after = wanted.then(|| {
+            let (hub, nothing) = (Cluster::hub(), RequestedFields::default());
+            self.policies.follow(id, &hub, &namespace_kind(), &nothing, cx)
+        });
+        if let Some(policy) = self.policies.get_mut(id) {
+            policy.namespaces = after;
+        }
+        match before {
+            // One use each time that it was followed.
+            Some(feed) if before == after => cx.feeds.release(feed),
+            Some(feed) => _ = self.policies.leave(feed, id, cx.feeds),
+            None => {}
+        }
+    }
+
+    fn drop_kinds(&mut self, id: GroupId, keep: impl Fn(&GroupKind) -> bool, cx: &mut GroupingContext<'_>) {
+        let Some(policy) = self.policies.get_mut(id) else { return };
+        let Some(kinds) = &mut policy.kinds else { return };
+        let dropped: Vec<_> = kinds.extract_if(.., |kind, _| !keep(kind)).map(|(_, bound)| bound).collect();
+        for bound in dropped {
+            for binding in &bound.bindings {
+                self.remove_binding(*binding);
+            }
+            let feeds = bound.feeds.values().map(|feed| feed.id).chain([bound.hub]);
+            for feed in feeds {
+                self.policies.leave(feed, id, cx.feeds);
+            }
+        }
+    }
+
+    /// Follows a kind in the hub, and in the clusters with all fields that the collectors read.
+    fn follow_kind(&mut self, id: GroupId, kind: &GroupKind, clauses: Box<[usize]>, cx: &mut GroupingContext<'_>) {
+        let Some(policy) = self.policies.get(id) else { return };
+        let of_kind = || clauses.iter().filter_map(|number| policy.clauses.get(*number));
+        let collectors = of_kind().flat_map(|clause| &clause.collectors).map(|name| self.collector(name));
+        let (obj, returned) = requested(collectors.collect());
+        let is_read = of_kind().any(|clause| !clause.asks_nothing());
+        let hub = self.policies.follow(id, &Cluster::hub(), kind, &obj, cx);
+        let Some(policy) = self.policies.get_mut(id) else { return };
+        let Some(kinds) = &mut policy.kinds else { return };
+        let Some(bound) = kinds.get_mut(kind) else {
+            let (bindings, feeds) = (BTreeSet::new(), BTreeMap::new());
+            let bound = BoundKind { clauses, hub, obj, returned, is_read, bindings, feeds };
+            kinds.insert(kind.clone(), bound);
+            return;
+        };
+        // It was followed once more.
+        cx.feeds.release(hub);
+        let needs_more = !bound.returned.covers(&returned);
+        (bound.clauses, bound.obj, bound.is_read) = (clauses, obj, is_read);
+        bound.returned = returned.clone();
+        if needs_more {
+            let until = cx.now.checked_add(ClusterFeed::PATIENCE).unwrap_or(cx.now);
+            for (cluster, feed) in &mut bound.feeds {
+                let wider = cx.feeds.acquire(cluster, kind, &returned, &mut cx.queue.effects);
+                cx.feeds.release(wider);
+                feed.known_by = until;
+            }
+            cx.queue.schedule(until, Timer::Group(policy.publication.group().clone()));
+        }
+    }
+
+    /// Selects the clusters, and reads in them the kinds that have objects.
+    fn select_clusters(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
+        let Some(policy) = self.policies.get_mut(id) else { return };
+        let selected: BTreeSet<_> = self.inventory.matching(&policy.cluster_selectors).cloned().collect();
+        let threshold = policy.threshold;
+        let before = std::mem::replace(&mut policy.clusters, selected.clone());
+        if before != selected {
+            self.policies.mark_dirty(id);
+        }
+        for cluster in before.difference(&selected) {
+            self.inventory.unselect(cluster, id);
+            self.leave_cluster(id, cluster, cx);
+        }
+        for cluster in &selected {
+            self.inventory.select(cluster, id, threshold);
+            self.check_freshness(cluster, cx);
+        }
+        let Some(policy) = self.policies.get(id) else { return };
+        let kinds: Vec<_> = policy.kinds().map(|(kind, _)| kind.clone()).collect();
+        for kind in kinds {
+            self.read_in_clusters(id, &kind, cx);
+        }
+    }
+
+    fn leave_cluster(&mut self, id: GroupId, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
+        let Some(policy) = self.policies.get_mut(id) else { return };
+        let (mut feeds, mut bindings) = (Vec::new(), Vec::new());
+        for bound in policy.kinds.iter_mut().flat_map(BTreeMap::values_mut) {
+            feeds.extend(bound.feeds.remove(cluster).map(|feed| feed.id));
+            bindings.extend(bound.bindings.iter().copied());
+        }
+        for feed in feeds {
+            self.policies.leave(feed, id, cx.feeds);
+        }
+        for binding in bindings {
+            if self.bindings.get_mut(binding).is_some_and(|binding| binding.remove_row(cluster)) {
+                self.changed.insert(binding);
+            }
+        }
+    }
+
+    /// Follows a kind that has objects in every selected cluster.
+    fn read_in_clusters(&mut self, id: GroupId, kind: &GroupKind, cx: &mut GroupingContext<'_>) {
+        let Some(policy) = self.policies.get(id) else { return };
+        let Some(bound) = policy.kind(kind).filter(|bound| bound.is_read && !bound.bindings.is_empty()) else {
+            return;
+        };
+        let (group, returned) = (policy.publication.group().clone(), bound.returned.clone());
+        let bindings: Vec<_> = bound.bindings.iter().copied().collect();
+        let missing = policy.clusters.iter().filter(|cluster| !bound.feeds.contains_key(*cluster));
+        let missing: Vec<_> = missing.cloned().collect();
+        let known_by = cx.now.checked_add(ClusterFeed::PATIENCE).unwrap_or(cx.now);
+        if !missing.is_empty() {
+            cx.queue.schedule(known_by, Timer::Group(group));
+        }
+        for cluster in missing {
+            let feed = self.policies.follow(id, &cluster, kind, &returned, cx);
+            if let Some(bound) = self.policies.get_mut(id).and_then(|policy| policy.kind_mut(kind)) {
+                bound.feeds.insert(cluster.clone(), ClusterFeed { id: feed, known_by });
+            }
+            for binding in &bindings {
+                self.refresh(*binding, &cluster, cx);
+            }
+        }
+    }
+
+    /// Matches all objects of a kind again.
+    fn match_objects(&mut self, id: GroupId, kind: &GroupKind, cx: &mut GroupingContext<'_>) {
+        let Some(bound) = self.policies.get(id).and_then(|policy| policy.kind(kind)) else { return };
+        for object in cx.feeds.all(bound.hub) {
+            self.match_object(id, kind, object, cx);
+        }
+    }
+
+    /// Binds an object, updates its binding, or unbinds it.
+    fn match_object(&mut self, id: GroupId, kind: &GroupKind, object: ObjectId, cx: &mut GroupingContext<'_>) {
+        let Some(policy) = self.policies.get(id) else { return };
+        let Some(bound) = policy.kind(kind) else { return };
+        let Some(stored) = cx.feeds.object(object) else { return };
+        let name = stored.name.clone();
+        let namespace = policy.namespaces.and_then(|feed| {
+            let namespace = NamespacedName::new("", &name.namespace);
+            Some(&cx.feeds.object(cx.feeds.find_in(feed, &namespace)?)?.facts.labels)
+        });
+        let clauses = bound.clauses.iter().filter_map(|number| policy.clauses.get(*number));
+        let matching: Vec<_> =
+            clauses.filter(|clause| clause.matches(&name, &stored.facts.labels, namespace)).collect();
+        let known = self.bindings.find(id, kind, &name);
+        if matching.is_empty() {
+            known.into_iter().for_each(|binding| self.unbind(binding));
+            return;
+        }
+        let mut collectors: Vec<(Arc<str>, CollectorVersion)> = Vec::new();
+        for name in matching.iter().flat_map(|clause| &clause.collectors) {
+            if !collectors.iter().any(|(own, _)| own == name) {
+                collectors.push((Arc::clone(name), self.collector(name)));
+            }
+        }
+        let output = output::name(&name.namespace, &stored.facts.uid, &policy.publication.uid);
+        let binding = known.unwrap_or_else(|| {
+            let binding = Binding::new(id, (kind.clone(), name), object, output.clone());
+            self.bindings.insert(binding)
+        });
+        if known.is_none() {
+            self.outputs.entry(output).or_default().binding = Some(binding);
+            if let Some(bound) = self.policies.get_mut(id).and_then(|policy| policy.kind_mut(kind)) {
+                bound.bindings.insert(binding);
+            }
+            self.policies.mark_dirty(id);
+            self.read_in_clusters(id, kind, cx);
+        }
+        let are_new = self.bindings.get_mut(binding).is_some_and(|binding| binding.set_collectors(&collectors));
+        if are_new || known.is_none() {
+            self.refresh_all(binding, cx);
+        }
+    }
+
+    pub(super) fn hub_object_changed(
+        &mut self,
+        (object, feed): (ObjectId, FeedId),
+        kind: &GroupKind,
+        before: Option<&Facts>,
+        cx: &mut GroupingContext<'_>,
+    ) {
+        let Some(stored) = cx.feeds.object(object) else { return };
+        let (name, facts) = (stored.name.clone(), stored.facts.clone());
+        if *kind == namespace_kind() && before.is_none_or(|before| before.labels != facts.labels) {
+            self.namespace_changed(&name.name, cx);
+        }
+        for policy in self.policies.users(feed) {
+            // Unless the labels changed, the same clauses match.
+            if before.is_none_or(|before| before.labels != facts.labels) {
+                self.match_object(policy, kind, object, cx);
+            }
+            if let Some(binding) = self.bindings.find(policy, kind, &name)
+                && before.is_some_and(|before| before.values != facts.values)
+            {
+                self.refresh_all(binding, cx);
+            }
+        }
+    }
+
+    /// The labels of a namespace changed, or it was added or removed.
+    pub(super) fn namespace_changed(&mut self, namespace: &str, cx: &mut GroupingContext<'_>) {
+        for id in self.policies.ids() {
+            let Some(policy) = self.policies.get(id).filter(|policy| policy.namespaces.is_some()) else {
+                continue;
+            };
+            let objects = policy.kinds().flat_map(|(kind, bound)| {
+                let feed = cx.feeds.get(bound.hub).into_iter();
+                feed.flat_map(|feed| feed.in_namespace(namespace)).map(|object| (kind.clone(), object))
+            });
+            for (kind, object) in objects.collect::<Vec<_>>() {
+                self.match_object(id, &kind, object, cx);
+            }
+        }
+    }
+
+    pub(super) fn unbind(&mut self, id: BindingId) {
+        let Some(binding) = self.bindings.get(id) else { return };
+        let (policy, kind) = (binding.policy, binding.kind.clone());
+        if let Some(bound) = self.policies.get_mut(policy).and_then(|policy| policy.kind_mut(&kind)) {
+            bound.bindings.remove(&id);
+        }
+        self.policies.mark_dirty(policy);
+        self.remove_binding(id);
+    }
+
+    /// The caller removes it from its policy.
+    fn remove_binding(&mut self, id: BindingId) {
+        let Some(binding) = self.bindings.remove(id) else { return };
+        self.changed.remove(&id);
+        if let Some(output) = self.outputs.get_mut(&binding.output) {
+            output.binding = None;
+            if !output.is_stored() {
+                self.outputs.remove(&binding.output);
+            }
+        }
+        self.unchecked.insert(binding.output);
+    }
+
+    /// The policy is deleted.
+    pub(super) fn unbind_policy(&mut self, id: GroupId, cx: &mut GroupingContext<'_>) {
+        self.drop_kinds(id, |_| false, cx);
+        self.follow_namespaces(id, false, cx);
+        let clusters = self.policies.get(id).map(|policy| policy.clusters.clone()).unwrap_or_default();
+        for cluster in &clusters {
+            self.inventory.unselect(cluster, id);
+        }
+        self.check_outputs_of(id);
+    }
+
+    /// Whether the CombinedStatuses of a policy still have a reason may be known now.
+    fn check_outputs_of(&mut self, id: GroupId) {
+        let Some(policy) = self.policies.get(id) else { return };
+        let uid = &policy.publication.uid;
+        let outputs = self.outputs.keys().filter(|name| *output::policy_uid(name) == **uid);
+        self.unchecked.extend(outputs.cloned().collect::<Vec<_>>());
+    }
+
+    pub(super) fn check_outputs_of_users(&mut self, feed: FeedId) {
+        for policy in self.policies.users(feed) {
+            self.check_outputs_of(policy);
+        }
+    }
+}
+
+/// What the expressions read of an object in the hub, and in a cluster.
+fn requested(collectors: Vec<CollectorVersion>) -> (RequestedFields, RequestedFields) {
+    let (mut obj, mut returned) = (BTreeSet::new(), BTreeSet::new());
+    for collector in collectors.iter().filter_map(CollectorVersion::valid) {
+        obj.extend(collector.paths(Variable::Obj));
+        returned.extend(collector.paths(Variable::Returned));
+        for path in collector.paths(Variable::Propagation) {
+            let fields = row::fields_of_propagation(path.first().map(|field| &**field));
+            let paths = fields.iter().map(|path| path.iter().map(|field| (*field).into()).collect::<FieldPath>());
+            returned.extend(paths);
+        }
+    }
+    (RequestedFields { paths: obj, ..RequestedFields::default() }, RequestedFields { paths: returned, ..RequestedFields::default() })
+}
