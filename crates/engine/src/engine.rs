@@ -151,6 +151,9 @@ impl Engine {
                 Event::Feed(feed, event) => self.feed_event(feed, event, now),
                 Event::Cluster(cluster, event) => self.cluster_event(&cluster, event, now),
                 Event::Written { slot, write, outcome } => self.written(&slot, &write, &outcome, now),
+                Event::InventoryListed => {
+                    self.for_each_grouping(now, |grouping, _| grouping.inventory_listed());
+                }
                 Event::Tick => {}
             }
         }

@@ -21,6 +21,9 @@ pub enum Event {
     Feed(FeedId, FeedEvent),
     /// About the cluster itself.
     Cluster(Cluster, ClusterEvent),
+    /// Every cluster of the inventory has been added, as far as it is known. Before that, nothing is published that
+    /// depends on which clusters there are.
+    InventoryListed,
     Written {
         slot: Slot,
         write: Write,

@@ -88,6 +88,9 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// A cluster was added or removed, or its identity, its labels or its served kinds changed.
     fn cluster_changed(&mut self, _cluster: &Cluster, _cx: &mut GroupingContext<'_>) {}
 
+    /// All clusters that are known at the start have been added.
+    fn inventory_listed(&mut self) {}
+
     /// Data or a bookmark arrived.
     fn cluster_heard(&mut self, _cluster: &Cluster, _cx: &mut GroupingContext<'_>) {}
 

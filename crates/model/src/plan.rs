@@ -182,7 +182,8 @@ impl Node {
 
     fn union(left: &Self, right: &Self) -> Self {
         let of = |node: &Self, field: &str| node.of(field).cloned().unwrap_or(Self::NOTHING);
-        let mut names: Vec<&Box<str>> = left.fields.iter().chain(&right.fields).map(|(name, _)| name).collect();
+        let mut names: Vec<&Box<str>> =
+            left.fields.iter().chain(&right.fields).map(|(name, _)| name).collect();
         names.sort_unstable();
         names.dedup();
         let field = |name: &Box<str>| (name.clone(), Self::union(&of(left, name), &of(right, name)));
@@ -285,7 +286,11 @@ mod tests {
         for plan in [&whole, &metadata] {
             assert!(!kept(plan, "metadata.managedFields"));
             let annotations = plan.root.of("metadata").and_then(|node| node.of("annotations"));
-            assert!(annotations.and_then(|node| node.of("kubectl.kubernetes.io/last-applied-configuration")).is_none());
+            assert!(
+                annotations
+                    .and_then(|node| node.of("kubectl.kubernetes.io/last-applied-configuration"))
+                    .is_none()
+            );
         }
         for secret in ["data", "spec.template.spec.containers.env"] {
             assert!(!kept(&whole, secret), "{secret}");

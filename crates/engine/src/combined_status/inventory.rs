@@ -5,13 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use bellwether_model::Value;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{
-    clusters::ClusterStatus,
-    facts::Labels,
-    id::Cluster,
-    registry::GroupId,
-    selector::Selector,
-};
+use crate::{clusters::ClusterStatus, facts::Labels, id::Cluster, registry::GroupId, selector::Selector};
 
 #[derive(Debug, Default)]
 pub(super) struct Inventory(BTreeMap<Cluster, InventoryEntry>);
@@ -97,7 +91,8 @@ impl Inventory {
 
     /// The clusters that at least one selector matches.
     pub(super) fn matching<'a>(&'a self, selectors: &'a [Selector]) -> impl Iterator<Item = &'a Cluster> {
-        let matches = |entry: &InventoryEntry| selectors.iter().any(|selector| selector.matches(&entry.labels));
+        let matches =
+            |entry: &InventoryEntry| selectors.iter().any(|selector| selector.matches(&entry.labels));
         self.0.iter().filter(move |(_, entry)| matches(entry)).map(|(cluster, _)| cluster)
     }
 
@@ -198,7 +193,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        event::ClusterMetadata, group_ref::{GroupRef, OwnKind}, id::NamespacedName, registry::Registry,
+        event::ClusterMetadata,
+        group_ref::{GroupRef, OwnKind},
+        id::NamespacedName,
+        registry::Registry,
     };
 
     fn at(second: i64) -> Timestamp {
@@ -224,7 +222,8 @@ mod tests {
     #[test]
     fn labels_decide_which_clusters_are_selected() {
         let (mut inventory, east) = (Inventory::default(), Cluster::named("east"));
-        let edge = [Selector::new(&serde_json::from_value(json!({"matchLabels": {"location": "edge"}})).unwrap())];
+        let edge =
+            [Selector::new(&serde_json::from_value(json!({"matchLabels": {"location": "edge"}})).unwrap())];
         let mut update = |status: Option<&ClusterStatus>| {
             let change = inventory.update(&east, status, at(0));
             (change, inventory.matching(&edge).count())

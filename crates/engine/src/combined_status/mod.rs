@@ -22,7 +22,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     condition_types::{COLLECTORS_AVAILABLE, RESOLVED, VALID},
-    effect::{Effect, Part, Slot, Urgency, Write},
+    effect::{Effect, Slot, Urgency, Write},
     effect_queue::Timer,
     event::Outcome,
     facts::{Facts, OwnManifest, OwnObject, ResourceVersion},
@@ -46,6 +46,8 @@ pub(crate) struct CombinedStatuses {
     policies: Registry<PolicyState>,
     collectors: Registry<CollectorState>,
     inventory: Inventory,
+    /// Before that, clusters may be missing: nothing is published.
+    is_inventory_listed: bool,
     bindings: Bindings,
     /// Stored or wanted CombinedStatuses.
     outputs: BTreeMap<NamespacedName, Output>,
@@ -200,6 +202,13 @@ impl Grouping for CombinedStatuses {
         }
     }
 
+    fn inventory_listed(&mut self) {
+        self.is_inventory_listed = true;
+        let all = self.policies.ids();
+        self.policies.mark_all_dirty(all);
+        self.unchecked.extend(self.outputs.keys().cloned());
+    }
+
     fn cluster_heard(&mut self, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
         if self.inventory.has_stale(cluster) {
             self.check_freshness(cluster, cx);
@@ -247,8 +256,10 @@ impl Grouping for CombinedStatuses {
             return;
         }
         self.resolve_all(cx);
-        self.publish_results(cx);
-        self.publish_policies(cx);
+        if self.is_inventory_listed {
+            self.publish_results(cx);
+            self.publish_policies(cx);
+        }
         while let Some(id) = self.collectors.next_dirty(cx.queue) {
             let Some(collector) = self.collectors.get_mut(id) else { continue };
             let valid = collector.statement().status;
@@ -260,7 +271,7 @@ impl Grouping for CombinedStatuses {
         match group.kind {
             OwnKind::BindingPolicy => {
                 let policy = self.policies.named(group)?;
-                policy.is_known(feeds).then_some(())?;
+                (self.is_inventory_listed && policy.is_known(feeds)).then_some(())?;
                 policy.status(self.statements(policy, feeds).into(), now)
             }
             OwnKind::StatusCollector => self.collectors.named(group)?.status(now),
@@ -269,7 +280,9 @@ impl Grouping for CombinedStatuses {
     }
 
     fn object_write(&self, slot: &Slot, feeds: &Feeds, _now: Timestamp) -> Option<Write> {
-        let Part::Object(_) = slot.part else { return None };
+        if !self.is_inventory_listed {
+            return None;
+        }
         let name = &slot.object.name;
         let output = self.outputs.get(name)?;
         if let Some(binding) = output.binding.and_then(|id| self.bindings.get(id))
@@ -421,8 +434,8 @@ impl CombinedStatuses {
                 continue;
             };
             let statements = self.statements(policy, cx.feeds);
-            let conditions = statements
-                .map(|(type_, statement)| (type_, statement.map(|statement| statement.status)));
+            let conditions =
+                statements.map(|(type_, statement)| (type_, statement.map(|statement| statement.status)));
             if let Some(policy) = self.policies.get_mut(id) {
                 policy.publication.request_write(conditions, None, false, cx.now, cx.queue);
             }

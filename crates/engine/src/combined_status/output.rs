@@ -129,7 +129,9 @@ impl Output {
 
     /// Only the resourceVersion changed. Returns whether a write was waiting for that.
     pub(super) fn observe_version(&mut self, facts: &Facts) -> bool {
-        let Some(stored) = self.stored.as_mut().filter(|stored| stored.uid == facts.uid) else { return false };
+        let Some(stored) = self.stored.as_mut().filter(|stored| stored.uid == facts.uid) else {
+            return false;
+        };
         if facts.resource_version.is_before(&stored.version) {
             return false;
         }
@@ -257,7 +259,10 @@ impl StoredOutput {
     }
 
     /// All labels with ours; `None` if ours are there.
-    fn labels_with<'a>(&'a self, ours: &'a BTreeMap<&'static str, String>) -> Option<BTreeMap<&'a str, &'a str>> {
+    fn labels_with<'a>(
+        &'a self,
+        ours: &'a BTreeMap<&'static str, String>,
+    ) -> Option<BTreeMap<&'a str, &'a str>> {
         let has_ours = ours.iter().all(|(key, value)| self.labels.get(key) == Some(value));
         let stored = self.labels.iter().map(|(key, value)| (&**key, &**value));
         (!has_ours).then(|| stored.chain(ours.iter().map(|(key, value)| (*key, &**value))).collect())

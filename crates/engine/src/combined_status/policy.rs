@@ -20,11 +20,7 @@ use crate::{
     stored_condition::{ConditionShape, MESSAGE_BUDGET},
 };
 
-use super::{
-    binding::BindingId,
-    clause::Clause,
-    collector::CollectorVersion,
-};
+use super::{binding::BindingId, clause::Clause, collector::CollectorVersion};
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
     own: &[COLLECTORS_AVAILABLE, RESOLVED],
@@ -151,7 +147,10 @@ impl PolicyState {
     }
 
     /// `None` if it names no collector.
-    pub(super) fn collectors_available(&self, version: impl Fn(&str) -> CollectorVersion) -> Option<Statement> {
+    pub(super) fn collectors_available(
+        &self,
+        version: impl Fn(&str) -> CollectorVersion,
+    ) -> Option<Statement> {
         let names = self.collectors();
         if names.is_empty() {
             return None;
@@ -181,7 +180,11 @@ impl PolicyState {
     /// Whether every kind can be read, in the hub and in the clusters.
     pub(super) fn resolved(&self, feeds: &Feeds) -> Statement {
         let unserved = self.unserved.iter().map(|resource| {
-            (resource.clone(), "is not served by the hub: check the name and the group, and that the CRD is installed".to_owned())
+            (
+                resource.clone(),
+                "is not served by the hub: check the name and the group, and that the CRD is installed"
+                    .to_owned(),
+            )
         });
         let unreadable = |cluster: &Cluster, kind: &GroupKind, id: FeedId| {
             let why = feeds.get(id)?.unreadable.clone()?;
@@ -203,7 +206,11 @@ impl PolicyState {
         });
         let slips: Vec<_> = unserved.chain(unreadable).collect();
         if slips.is_empty() {
-            return Statement::new(ConditionStatus::True, reasons::ALL_KINDS_RESOLVED, "Every kind can be read");
+            return Statement::new(
+                ConditionStatus::True,
+                reasons::ALL_KINDS_RESOLVED,
+                "Every kind can be read",
+            );
         }
         let reason = if self.unserved.is_empty() { reasons::NOT_READABLE } else { reasons::NOT_SERVED };
         let items = slips.iter().map(|(kind, text)| (kind, text));

@@ -54,12 +54,11 @@ impl CombinedStatuses {
             served.iter().any(|(kind, served)| is_it(kind) && *served.plural == *plural)
         };
         let named = policy.clauses.iter().flat_map(super::clause::Clause::named_resources);
-        let unserved = named.filter(|(group, plural)| !is_served(*group, plural)).map(|(group, plural)| {
-            match group {
+        let unserved =
+            named.filter(|(group, plural)| !is_served(*group, plural)).map(|(group, plural)| match group {
                 None | Some("") => plural.to_owned(),
                 Some(group) => format!("{plural}.{group}"),
-            }
-        });
+            });
         let unserved: BTreeSet<_> = unserved.collect();
         let reads_namespaces = policy.clauses.iter().any(super::clause::Clause::reads_namespaces);
         if let Some(policy) = self.policies.get_mut(id) {
@@ -110,7 +109,13 @@ impl CombinedStatuses {
     }
 
     /// Follows a kind in the hub, and in the clusters with all fields that the collectors read.
-    fn follow_kind(&mut self, id: GroupId, kind: &GroupKind, clauses: Box<[usize]>, cx: &mut GroupingContext<'_>) {
+    fn follow_kind(
+        &mut self,
+        id: GroupId,
+        kind: &GroupKind,
+        clauses: Box<[usize]>,
+        cx: &mut GroupingContext<'_>,
+    ) {
         let Some(policy) = self.policies.get(id) else { return };
         let of_kind = || clauses.iter().filter_map(|number| policy.clauses.get(*number));
         let collectors = of_kind().flat_map(|clause| &clause.collectors).map(|name| self.collector(name));
@@ -185,7 +190,8 @@ impl CombinedStatuses {
     /// Follows a kind that has objects in every selected cluster.
     fn read_in_clusters(&mut self, id: GroupId, kind: &GroupKind, cx: &mut GroupingContext<'_>) {
         let Some(policy) = self.policies.get(id) else { return };
-        let Some(bound) = policy.kind(kind).filter(|bound| bound.is_read && !bound.bindings.is_empty()) else {
+        let Some(bound) = policy.kind(kind).filter(|bound| bound.is_read && !bound.bindings.is_empty())
+        else {
             return;
         };
         let (group, returned) = (policy.publication.group().clone(), bound.returned.clone());
@@ -216,7 +222,13 @@ impl CombinedStatuses {
     }
 
     /// Binds an object, updates its binding, or unbinds it.
-    fn match_object(&mut self, id: GroupId, kind: &GroupKind, object: ObjectId, cx: &mut GroupingContext<'_>) {
+    fn match_object(
+        &mut self,
+        id: GroupId,
+        kind: &GroupKind,
+        object: ObjectId,
+        cx: &mut GroupingContext<'_>,
+    ) {
         let Some(policy) = self.policies.get(id) else { return };
         let Some(bound) = policy.kind(kind) else { return };
         let Some(stored) = cx.feeds.object(object) else { return };
@@ -252,7 +264,8 @@ impl CombinedStatuses {
             self.policies.mark_dirty(id);
             self.read_in_clusters(id, kind, cx);
         }
-        let are_new = self.bindings.get_mut(binding).is_some_and(|binding| binding.set_collectors(&collectors));
+        let are_new =
+            self.bindings.get_mut(binding).is_some_and(|binding| binding.set_collectors(&collectors));
         if are_new || known.is_none() {
             self.refresh_all(binding, cx);
         }
@@ -356,9 +369,13 @@ fn requested(collectors: Vec<CollectorVersion>) -> (RequestedFields, RequestedFi
         returned.extend(collector.paths(Variable::Returned));
         for path in collector.paths(Variable::Propagation) {
             let fields = row::fields_of_propagation(path.first().map(|field| &**field));
-            let paths = fields.iter().map(|path| path.iter().map(|field| (*field).into()).collect::<FieldPath>());
+            let paths =
+                fields.iter().map(|path| path.iter().map(|field| (*field).into()).collect::<FieldPath>());
             returned.extend(paths);
         }
     }
-    (RequestedFields { paths: obj, ..RequestedFields::default() }, RequestedFields { paths: returned, ..RequestedFields::default() })
+    (
+        RequestedFields { paths: obj, ..RequestedFields::default() },
+        RequestedFields { paths: returned, ..RequestedFields::default() },
+    )
 }

@@ -59,7 +59,10 @@ impl Report<'_> {
             ("stale", Value::Bool(self.is_stale)),
             ("health", Value::Text(health.name().into())),
             ("progress", progress),
-            ("observedGeneration", returned.at("status.observedGeneration").map_or(Value::Null, Value::to_static)),
+            (
+                "observedGeneration",
+                returned.at("status.observedGeneration").map_or(Value::Null, Value::to_static),
+            ),
             ("lastReturnedUpdateTimestamp", last_status_update(returned)),
         ];
         Value::Map(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())

@@ -35,7 +35,9 @@ impl CombinedStatuses {
         let Some(binding) = self.bindings.get_mut(id) else { return };
         let Some(policy) = self.policies.get(binding.policy) else { return };
         let Some(kind) = policy.kind(&binding.kind) else { return };
-        let (Some(entry), Some(feed)) = (self.inventory.get(cluster), kind.feeds.get(cluster)) else { return };
+        let (Some(entry), Some(feed)) = (self.inventory.get(cluster), kind.feeds.get(cluster)) else {
+            return;
+        };
         let Some(object) = cx.feeds.object(binding.object) else { return };
         let is_stale = self.inventory.is_stale(cluster, binding.policy);
         let report = cx.feeds.get(feed.id).and_then(|known| {
@@ -67,7 +69,13 @@ impl CombinedStatuses {
     }
 
     /// The rows of one kind in one cluster.
-    fn refresh_kind(&mut self, policy: GroupId, kind: &GroupKind, cluster: &Cluster, cx: &GroupingContext<'_>) {
+    fn refresh_kind(
+        &mut self,
+        policy: GroupId,
+        kind: &GroupKind,
+        cluster: &Cluster,
+        cx: &GroupingContext<'_>,
+    ) {
         let bound = self.policies.get(policy).and_then(|policy| policy.kind(kind));
         let bindings: Vec<_> = bound.into_iter().flat_map(|kind| &kind.bindings).copied().collect();
         for id in bindings {

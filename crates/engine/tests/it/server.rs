@@ -47,7 +47,12 @@ impl DerefMut for Server {
 
 impl Server {
     pub(crate) fn new() -> Self {
-        Self { cluster: MemoryCluster::new(objects::kinds(), |number| format!("u{number}")), no_op_writes: 0 }
+        Self::with_uids(|number| format!("u{number}"))
+    }
+
+    /// `uid` returns the UID of the n-th created object.
+    pub(crate) fn with_uids(uid: fn(u64) -> String) -> Self {
+        Self { cluster: MemoryCluster::new(objects::kinds(), uid), no_op_writes: 0 }
     }
 
     pub(crate) fn get(&self, kind: &GroupKind, name: &NamespacedName) -> Option<&Value> {

@@ -1,0 +1,505 @@
+//! A hub and clusters in memory, with the engine that reads and writes them. The test controls which clusters
+//! answer, and the clock.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use bellwether_api::{CombinedResult, ValueType};
+use bellwether_engine::{
+    Cluster, ClusterEvent, ClusterMetadata, Driver, Effect, Engine, Event, FeedEvent, FeedId, GroupKind,
+    Lens, NamespacedName, Now, Outcome, ProjectionContext, ServedResource, Slot, Unreadable, Write,
+};
+use bellwether_simulation::{object::Object, objects};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::server::{FeedMessage, Server};
+
+const MAX_STEPS: usize = 100_000;
+
+pub(crate) struct Fleet {
+    sites: BTreeMap<Cluster, Site>,
+    driver: Driver,
+    now: Timestamp,
+    pub(crate) writes: Vec<(Slot, Write, Outcome)>,
+    /// For the next writes, one by one; then none.
+    pub(crate) faults: VecDeque<Fault>,
+    pub(crate) writing: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// Written, no response.
+    LoseResponse,
+    /// Not written, no response.
+    Fail,
+    /// Another writer was faster.
+    Conflict,
+}
+
+struct Site {
+    server: Server,
+    feeds: BTreeMap<FeedId, SiteFeed>,
+    answers: bool,
+    unreadable: BTreeMap<GroupKind, Unreadable>,
+}
+
+struct SiteFeed {
+    kind: GroupKind,
+    lens: Arc<Lens>,
+    queue: VecDeque<FeedMessage>,
+}
+
+impl Site {
+    fn new(first_uid: fn(u64) -> String) -> Self {
+        let mut server = Server::with_uids(first_uid);
+        for (kind, plural, namespaced) in [
+            ("BindingPolicy.bellwether.dev", "bindingpolicies", false),
+            ("StatusCollector.bellwether.dev", "statuscollectors", false),
+            ("CombinedStatus.bellwether.dev", "combinedstatuses", true),
+            ("Namespace", "namespaces", false),
+        ] {
+            let served = ServedResource {
+                version: if kind == "Namespace" { "v1" } else { "v1alpha1" }.into(),
+                versions: Box::default(),
+                plural: plural.into(),
+                namespaced,
+                has_status: plural != "combinedstatuses",
+            };
+            server.kinds.insert(objects::kind(kind), served);
+        }
+        Self { server, feeds: BTreeMap::new(), answers: true, unreadable: BTreeMap::new() }
+    }
+
+    fn list(&self, kind: &GroupKind) -> VecDeque<FeedMessage> {
+        let Some(served) = self.server.kinds.get(kind) else {
+            return [FeedMessage::Unreadable(Unreadable::NotServed)].into();
+        };
+        if let Some(why) = self.unreadable.get(kind) {
+            return [FeedMessage::Unreadable(why.clone())].into();
+        }
+        let objects = self.server.of_kind(kind).map(|object| FeedMessage::Set(object.clone()));
+        let begin = [FeedMessage::Served(served.clone()), FeedMessage::Listing];
+        begin.into_iter().chain(objects).chain([FeedMessage::Listed]).collect()
+    }
+}
+
+impl Fleet {
+    /// A hub and these clusters, each with the label `name`.
+    pub(crate) fn new(clusters: &[&str]) -> Self {
+        let mut fleet = Self {
+            sites: [(Cluster::hub(), Site::new(|number| format!("hub-{number}")))].into(),
+            driver: Driver::new(Engine::new().with_combined_statuses(), 4),
+            now: "2026-11-14T10:00:00Z".parse().expect("a time"),
+            writes: Vec::new(),
+            faults: VecDeque::new(),
+            writing: true,
+        };
+        fleet.start();
+        for cluster in clusters {
+            fleet.join(cluster, &[]);
+        }
+        fleet.step([Event::InventoryListed]);
+        fleet.settle();
+        fleet
+    }
+
+    fn start(&mut self) {
+        self.step([Event::Tick]);
+        let kinds = self.sites[&Cluster::hub()].server.kinds.clone().into_iter().collect();
+        self.step([Event::Cluster(Cluster::hub(), ClusterEvent::Kinds(Arc::new(kinds)))]);
+    }
+
+    /// A new process without any memory.
+    pub(crate) fn restart(&mut self) -> &mut Self {
+        self.driver = Driver::new(Engine::new().with_combined_statuses(), 4);
+        for site in self.sites.values_mut() {
+            site.feeds.clear();
+        }
+        self.start();
+        let clusters: Vec<_> = self.sites.keys().filter(|cluster| !cluster.is_hub()).cloned().collect();
+        for cluster in clusters {
+            self.announce(&cluster, &[]);
+            self.settle();
+        }
+        self.step([Event::InventoryListed]);
+        self.settle()
+    }
+
+    /// A cluster joins the inventory.
+    pub(crate) fn join(&mut self, name: &str, labels: &[(&str, &str)]) {
+        let cluster = Cluster::named(name);
+        self.sites.insert(cluster.clone(), Site::new(|number| format!("u{number}")));
+        self.announce(&cluster, labels);
+    }
+
+    fn announce(&mut self, cluster: &Cluster, labels: &[(&str, &str)]) {
+        self.cluster(cluster, ClusterEvent::Added);
+        self.label(cluster.name(), labels);
+        if self.sites[cluster].answers {
+            self.cluster(cluster, ClusterEvent::Identified(format!("uid-of-{}", cluster.name()).into()));
+        }
+    }
+
+    /// Replaces the labels of a cluster.
+    pub(crate) fn label(&mut self, name: &str, labels: &[(&str, &str)]) -> &mut Self {
+        let name_label = [("name", name)];
+        let labels = name_label.iter().chain(labels);
+        let labels = labels.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let metadata = ClusterMetadata { labels, annotations: BTreeMap::new() };
+        self.cluster(&Cluster::named(name), ClusterEvent::Metadata(Arc::new(metadata)));
+        self.settle()
+    }
+
+    pub(crate) fn remove_cluster(&mut self, name: &str) -> &mut Self {
+        let cluster = Cluster::named(name);
+        self.sites.remove(&cluster);
+        self.cluster(&cluster, ClusterEvent::Removed);
+        self.settle()
+    }
+
+    /// Another cluster under the same name, without objects.
+    pub(crate) fn rebuild(&mut self, name: &str) -> &mut Self {
+        let cluster = Cluster::named(name);
+        let site = self.sites.get_mut(&cluster).expect("the cluster is in the fleet");
+        site.server = Site::new(|number| format!("new-{number}")).server;
+        let feeds: Vec<_> = site.feeds.keys().copied().collect();
+        self.cluster(&cluster, ClusterEvent::Identified(format!("new-uid-of-{name}").into()));
+        self.relist(&cluster, &feeds);
+        self.settle()
+    }
+
+    /// Stops answering.
+    pub(crate) fn stop(&mut self, name: &str) -> &mut Self {
+        self.site(name).answers = false;
+        self
+    }
+
+    pub(crate) fn resume(&mut self, name: &str) -> &mut Self {
+        let site = self.site(name);
+        site.answers = true;
+        let feeds: Vec<_> = site.feeds.keys().copied().collect();
+        self.relist(&Cluster::named(name), &feeds);
+        self.settle()
+    }
+
+    pub(crate) fn unreadable(&mut self, name: &str, kind: &str, why: Option<Unreadable>) -> &mut Self {
+        let kind = objects::kind(kind);
+        let site = self.site(name);
+        match why {
+            Some(why) => site.unreadable.insert(kind.clone(), why),
+            None => site.unreadable.remove(&kind),
+        };
+        let feeds: Vec<_> =
+            site.feeds.iter().filter(|(_, feed)| feed.kind == kind).map(|(id, _)| *id).collect();
+        self.relist(&cluster_of(name), &feeds);
+        self.settle()
+    }
+
+    fn relist(&mut self, cluster: &Cluster, feeds: &[FeedId]) {
+        let site = self.sites.get_mut(cluster).expect("the cluster is in the fleet");
+        site.server.changes().for_each(drop);
+        for id in feeds {
+            let list = site.list(&site.feeds[id].kind);
+            site.feeds.get_mut(id).expect("it is followed").queue = list;
+        }
+    }
+
+    /// `""` is the hub.
+    fn site(&mut self, name: &str) -> &mut Site {
+        self.sites.get_mut(&cluster_of(name)).expect("the cluster is in the fleet")
+    }
+
+    /// Like a user, and settles. `""` is the hub.
+    pub(crate) fn put(&mut self, cluster: &str, object: Value) -> &mut Self {
+        self.site(cluster).server.put(object);
+        self.settle()
+    }
+
+    pub(crate) fn edit(
+        &mut self,
+        cluster: &str,
+        (kind, name): (&str, &str),
+        edit: impl FnOnce(&mut Value),
+    ) -> &mut Self {
+        self.edit_now(cluster, (kind, name), edit);
+        self.settle()
+    }
+
+    /// Without any time passing.
+    pub(crate) fn edit_now(
+        &mut self,
+        cluster: &str,
+        (kind, name): (&str, &str),
+        edit: impl FnOnce(&mut Value),
+    ) {
+        let (kind, name) = key(kind, name);
+        let server = &mut self.site(cluster).server;
+        assert!(server.get(&kind, &name).is_some(), "there is no {kind} {name}");
+        server.edit(&kind, &name, edit);
+        self.settle_now();
+    }
+
+    pub(crate) fn delete(&mut self, cluster: &str, kind: &str, name: &str) -> &mut Self {
+        let (kind, name) = key(kind, name);
+        assert!(self.site(cluster).server.remove(&kind, &name), "there is no {kind} {name}");
+        self.settle()
+    }
+
+    pub(crate) fn get(&self, kind: &str, name: &str) -> Option<&Value> {
+        let (kind, name) = key(kind, name);
+        self.sites[&Cluster::hub()].server.get(&kind, &name)
+    }
+
+    pub(crate) fn combined_statuses(&self) -> Vec<&Value> {
+        let hub = &self.sites[&Cluster::hub()].server;
+        hub.list(&GroupKind::bellwether("CombinedStatus")).collect()
+    }
+
+    /// The only CombinedStatus.
+    pub(crate) fn combined_status(&self) -> &Value {
+        match self.combined_statuses()[..] {
+            [one] => one,
+            ref all => panic!("there are {} CombinedStatuses", all.len()),
+        }
+    }
+
+    /// The rows of a collector in the only CombinedStatus, as JSON.
+    pub(crate) fn rows(&self, collector: &str) -> Vec<Value> {
+        let results = self.combined_status()["results"].as_array().cloned().unwrap_or_default();
+        let result = results.into_iter().find(|result| result["name"] == collector);
+        let result = result.unwrap_or_else(|| panic!("there is no result of {collector}"));
+        let result: CombinedResult = serde_json::from_value(result).expect("a result");
+        result.rows.into_iter().map(|row| row.columns.into_iter().map(plain).collect()).collect()
+    }
+
+    /// `bound`, `reporting`, `stale`, `missing` of the only CombinedStatus.
+    pub(crate) fn counts(&self) -> [i64; 4] {
+        let counts = &self.combined_status()["clusters"];
+        ["bound", "reporting", "stale", "missing"].map(|count| counts[count].as_i64().unwrap_or(-1))
+    }
+
+    /// Until nothing is left to do.
+    pub(crate) fn settle(&mut self) -> &mut Self {
+        self.pass(SignedDuration::from_secs(2))
+    }
+
+    /// Clusters that answer are heard from every five seconds.
+    pub(crate) fn pass(&mut self, time: SignedDuration) -> &mut Self {
+        let end = self.now + time;
+        for _ in 0..MAX_STEPS {
+            self.settle_now();
+            let heard = self.now + SignedDuration::from_secs(5);
+            let next = self.driver.next().filter(|next| *next > self.now);
+            let next = next.unwrap_or(end).min(heard).min(end);
+            if self.now == end {
+                return self;
+            }
+            self.now = next;
+            let answering = self.sites.iter().filter(|(_, site)| site.answers);
+            let heard: Vec<_> = answering
+                .map(|(cluster, _)| Event::Cluster(cluster.clone(), ClusterEvent::Heard(self.now)))
+                .collect();
+            self.step(heard);
+            let effects = self.driver.tick(self.clock());
+            self.apply(effects);
+        }
+        panic!("time does not pass");
+    }
+
+    fn settle_now(&mut self) {
+        for _ in 0..MAX_STEPS {
+            if !self.deliver() && !self.write() {
+                return;
+            }
+        }
+        panic!("it never ends: {:?}", self.writes.last());
+    }
+
+    /// Sets the wall clock of the controller.
+    pub(crate) fn set_clock(&mut self, by: SignedDuration) -> &mut Self {
+        let passed = self.clock().passed;
+        self.now += by;
+        let effects = self.driver.tick(Now { time: self.now, passed });
+        self.apply(effects);
+        self
+    }
+
+    fn cluster(&mut self, cluster: &Cluster, event: ClusterEvent) {
+        self.step([Event::Cluster(cluster.clone(), event)]);
+    }
+
+    fn clock(&self) -> Now {
+        let passed = self.now.duration_since(Timestamp::UNIX_EPOCH);
+        Now { time: self.now, passed: Duration::try_from(passed).expect("after 1970") }
+    }
+
+    fn step(&mut self, events: impl IntoIterator<Item = Event>) {
+        let effects = self.driver.step(self.clock(), events);
+        self.apply(effects);
+    }
+
+    fn apply(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Follow { feed, cluster, kind, lens } => {
+                    let Some(site) = self.sites.get_mut(&cluster) else {
+                        let gone = FeedEvent::Unreadable(Unreadable::NotConnected);
+                        self.step([Event::Feed(feed, gone)]);
+                        continue;
+                    };
+                    let known = site.feeds.remove(&feed).map(|feed| feed.queue).unwrap_or_default();
+                    let queue = if site.answers { site.list(&kind) } else { known };
+                    site.feeds.insert(feed, SiteFeed { kind, lens, queue });
+                }
+                Effect::Leave { feed, cluster } => {
+                    self.sites.get_mut(&cluster).map(|site| site.feeds.remove(&feed));
+                }
+                Effect::EnqueueWrite(..) | Effect::Wake(_) => panic!("the driver carries it out"),
+                Effect::Changed(..) | Effect::Record(_) | Effect::Warn(_) => {}
+            }
+        }
+    }
+
+    /// The kinds that are followed in a cluster.
+    pub(crate) fn followed(&self, name: &str) -> BTreeSet<String> {
+        self.sites[&cluster_of(name)].feeds.values().map(|feed| feed.kind.to_string()).collect()
+    }
+
+    fn deliver(&mut self) -> bool {
+        let mut events = Vec::new();
+        for site in self.sites.values_mut().filter(|site| site.answers) {
+            for (kind, message) in site.server.changes() {
+                for feed in site.feeds.values_mut().filter(|feed| feed.kind == kind) {
+                    if !site.unreadable.contains_key(&kind) {
+                        feed.queue.push_back(message.clone());
+                    }
+                }
+            }
+            for (id, feed) in &mut site.feeds {
+                let served = site.server.kinds.get(&feed.kind);
+                let cx =
+                    ProjectionContext { now: self.now, has_status: served.map(|served| served.has_status) };
+                let messages = feed.queue.drain(..);
+                events.extend(messages.map(|message| Event::Feed(*id, event(&message, &feed.lens, cx))));
+            }
+        }
+        let has_events = !events.is_empty();
+        // One by one: an event may be for a feed that another one ends.
+        for event in events {
+            self.step([event]);
+        }
+        has_events
+    }
+
+    fn write(&mut self) -> bool {
+        let due = self.driver.write(self.clock(), self.writing);
+        let has_writes = !due.is_empty();
+        for (slot, write) in due {
+            assert!(slot.object.cluster.is_hub(), "nothing is written to {}", slot.object);
+            let outcome = self.perform(&slot, &write);
+            self.writes.push((slot.clone(), write.clone(), outcome.clone()));
+            let effects = self.driver.written(self.clock(), (slot, write), outcome, None);
+            self.apply(effects);
+        }
+        has_writes
+    }
+
+    fn perform(&mut self, slot: &Slot, write: &Write) -> Outcome {
+        let fault = self.faults.pop_front().unwrap_or(Fault::None);
+        let hub = &mut self.site("").server;
+        match fault {
+            Fault::None => hub.perform(slot, write),
+            Fault::Fail => Outcome::Failed("no answer".into()),
+            Fault::LoseResponse => {
+                hub.perform(slot, write);
+                Outcome::Failed("no answer".into())
+            }
+            Fault::Conflict => {
+                hub.edit(&slot.object.kind, &slot.object.name, |object| {
+                    object["metadata"]["annotations"]["quicker"] = "yes".into();
+                });
+                hub.perform(slot, write)
+            }
+        }
+    }
+}
+
+fn cluster_of(name: &str) -> Cluster {
+    if name.is_empty() { Cluster::hub() } else { Cluster::named(name) }
+}
+
+fn key(kind: &str, name: &str) -> (GroupKind, NamespacedName) {
+    let kind = objects::kind(kind);
+    let is_cluster_scoped = matches!(&*kind.kind, "BindingPolicy" | "StatusCollector" | "Namespace");
+    let (namespace, name) = name.split_once('/').unwrap_or((objects::NAMESPACE, name));
+    let namespace = if is_cluster_scoped { "" } else { namespace };
+    (kind, NamespacedName::new(namespace, name))
+}
+
+fn event(message: &FeedMessage, lens: &Lens, cx: ProjectionContext) -> FeedEvent {
+    match message {
+        FeedMessage::Served(served) => FeedEvent::Served(served.clone()),
+        FeedMessage::Unreadable(why) => FeedEvent::Unreadable(why.clone()),
+        FeedMessage::Listing => FeedEvent::ListStarted,
+        FeedMessage::Listed => FeedEvent::ListCompleted,
+        FeedMessage::Gone(name) => FeedEvent::Deleted(name.clone()),
+        FeedMessage::Set(object) => {
+            let object: &Object = object;
+            let (name, seen) = object.seen(lens, cx).expect("an object");
+            FeedEvent::Applied(name, Box::new(seen))
+        }
+    }
+}
+
+/// A cell as JSON.
+fn plain(value: bellwether_api::TypedValue) -> Value {
+    match value.type_ {
+        ValueType::String => value.string.into(),
+        ValueType::Number => {
+            let number = value.number.unwrap_or_default();
+            serde_json::from_str(&number).unwrap_or_else(|_| panic!("{number} is no number"))
+        }
+        ValueType::Bool => value.bool.into(),
+        ValueType::Null => Value::Null,
+        ValueType::Object => value.object.unwrap_or_default(),
+        ValueType::Array => value.array.unwrap_or_default(),
+    }
+}
+
+/// A StatusCollector.
+pub(crate) fn collector(name: &str, spec: Value) -> Value {
+    own("StatusCollector", name, spec)
+}
+
+/// A BindingPolicy.
+pub(crate) fn policy(name: &str, spec: Value) -> Value {
+    own("BindingPolicy", name, spec)
+}
+
+fn own(kind: &str, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "bellwether.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+/// A Deployment that wants 3 replicas; without `available`, it has no status.
+pub(crate) fn deployment(name: &str, available: Option<i64>) -> Value {
+    let status = available.map(|available| {
+        json!({
+            "observedGeneration": 1, "replicas": 3, "updatedReplicas": 3, "readyReplicas": available,
+            "availableReplicas": available,
+        })
+    });
+    let mut object = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": name, "namespace": objects::NAMESPACE, "labels": {"app": name}},
+        "spec": {"replicas": 3},
+    });
+    if let Some(status) = status {
+        object["status"] = status;
+    }
+    object
+}
