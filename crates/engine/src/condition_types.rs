@@ -33,5 +33,9 @@ pub const UPGRADEABLE: &str = "Upgradeable";
 /// BindingPolicy: every StatusCollector in the spec exists and is valid. Set only if the spec names any.
 pub const COLLECTORS_AVAILABLE: &str = "CollectorsAvailable";
 
+/// BindingPolicy: every object whose status is wanted from one cluster is bound to exactly one. Set only if the
+/// spec asks for that.
+pub const SINGLETONS_APPLY: &str = "SingletonsApply";
+
 /// HealthRule: the rule is valid and active. StatusCollector: every expression is valid.
 pub const VALID: &str = "Valid";

@@ -50,19 +50,19 @@ pub enum Part {
     OwnerReferences,
     /// The whole object: created, replaced or deleted on behalf of a group.
     Object(GroupRef),
-    /// Fields in the status of a foreign object, applied on behalf of a group.
-    ForeignStatus(GroupRef),
+    /// The status of a foreign object. All BindingPolicies that bind the object decide together.
+    ForeignStatus,
 }
 
 impl Slot {
-    /// The group that the slot belongs to; `None` for owner references. Groups are in the hub: an object of
+    /// The group that the slot belongs to; `None` if several decide. Groups are in the hub: an object of
     /// the same kind and name in another cluster is not a group.
     pub fn group(&self) -> Option<GroupRef> {
         match &self.part {
             Part::Status if !self.object.cluster.is_hub() => None,
             Part::Status => Some(GroupRef::new(OwnKind::of(&self.object.kind)?, self.object.name.clone())),
-            Part::OwnerReferences => None,
-            Part::Object(group) | Part::ForeignStatus(group) => Some(group.clone()),
+            Part::OwnerReferences | Part::ForeignStatus => None,
+            Part::Object(group) => Some(group.clone()),
         }
     }
 
@@ -71,7 +71,8 @@ impl Slot {
         match &self.part {
             Part::Status => Some(self.group()?.kind),
             Part::OwnerReferences => Some(OwnKind::Application(Dialect::Bellwether)),
-            Part::Object(group) | Part::ForeignStatus(group) => Some(group.kind),
+            Part::ForeignStatus => Some(OwnKind::BindingPolicy),
+            Part::Object(group) => Some(group.kind),
         }
     }
 }
@@ -82,7 +83,7 @@ impl fmt::Display for Part {
             Self::Status => "status",
             Self::OwnerReferences => "ownerReferences",
             Self::Object(_) => "object",
-            Self::ForeignStatus(_) => "applied status",
+            Self::ForeignStatus => "copied status",
         })
     }
 }

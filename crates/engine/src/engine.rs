@@ -154,6 +154,9 @@ impl Engine {
                 Event::InventoryListed => {
                     self.for_each_grouping(now, |grouping, _| grouping.inventory_listed());
                 }
+                Event::SingletonKinds(kinds) => {
+                    self.for_each_grouping(now, |grouping, cx| grouping.singletons_found(&kinds, cx));
+                }
                 Event::Tick => {}
             }
         }

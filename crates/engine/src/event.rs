@@ -24,6 +24,8 @@ pub enum Event {
     /// Every cluster of the inventory has been added, as far as it is known. Before that, nothing is published that
     /// depends on which clusters there are.
     InventoryListed,
+    /// Kinds of the hub with objects whose status an earlier process wrote. The reason may have ended since.
+    SingletonKinds(Vec<GroupKind>),
     Written {
         slot: Slot,
         write: Write,

@@ -142,6 +142,10 @@ pub mod binding_policy {
         COLLECTOR_MISSING = "CollectorMissing";
         /// `CollectorsAvailable`: a StatusCollector in the spec is invalid; its own status says where.
         COLLECTOR_INVALID = "CollectorInvalid";
+        /// `SingletonsApply`: every object whose status is wanted from one cluster is bound to exactly one.
+        ALL_SINGLETONS = "AllSingletons";
+        /// `SingletonsApply`: an object is bound to no cluster or to several, or its kind is exempt.
+        NOT_ONE_CLUSTER = "NotOneCluster";
         /// `Resolved`: every kind can be read.
         ALL_KINDS_RESOLVED = "AllKindsResolved";
         /// `Resolved`: the hub does not serve a resource in the spec.

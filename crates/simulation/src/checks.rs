@@ -390,7 +390,7 @@ pub(crate) fn is_modest(slot: &Slot, request: &Request<Vec<u8>>) -> Result<(), V
         }
         (Part::Object(_), &Method::DELETE) => !body["preconditions"]["uid"].is_null(),
         (Part::Object(_), _) => true,
-        (Part::ForeignStatus(_), _) => all == ["apiVersion", "kind", "metadata", "status"],
+        (Part::ForeignStatus, _) => all == ["apiVersion", "kind", "metadata", "status"],
     };
     must!(
         is_modest,

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_api::{ClusterCounts, CombinedStatusFields};
+use bellwether_api::{ClusterCounts, CombinedResult, CombinedStatusFields};
 use bellwether_model::Value;
 use bellwether_tables::Table;
 use slab::Slab;
@@ -21,6 +21,9 @@ use super::{
     row::{Presence, Report},
 };
 
+/// Of all results together. API servers accept objects of 1.5 MiB.
+const MAX_BYTES: usize = 1 << 20;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct BindingId(usize);
 
@@ -29,6 +32,8 @@ pub(super) struct Binding {
     pub(super) policy: GroupId,
     pub(super) kind: GroupKind,
     pub(super) name: NamespacedName,
+    /// The policy asks for the status from its only cluster.
+    pub(super) wants_singleton: bool,
     /// In the hub.
     pub(super) object: ObjectId,
     /// Its CombinedStatus.
@@ -62,6 +67,7 @@ impl Binding {
             policy,
             kind,
             name,
+            wants_singleton: false,
             object,
             output,
             results: Vec::new(),
@@ -174,12 +180,21 @@ impl Binding {
     }
 
     pub(super) fn fields(&self) -> CombinedStatusFields {
-        let tables = self.results.iter().filter_map(|result| Some((&result.name, result.table.as_ref()?)));
-        CombinedStatusFields {
-            results: tables.map(|(name, table)| table.result(name)).collect(),
-            clusters: Some(self.counts),
-        }
+        let tables: Vec<_> =
+            self.results.iter().filter_map(|result| Some((&result.name, result.table.as_ref()?))).collect();
+        let (count, mut left) = (tables.len(), MAX_BYTES);
+        let results = tables.into_iter().enumerate().map(|(number, (name, table))| {
+            let result = table.result_within(name, left / (count - number));
+            // What one result does not need is there for the next ones.
+            left = left.saturating_sub(if number + 1 < count { json_length(&result) } else { 0 });
+            result
+        });
+        CombinedStatusFields { results: results.collect(), clusters: Some(self.counts) }
     }
+}
+
+fn json_length(result: &CombinedResult) -> usize {
+    serde_json::to_vec(result).map_or(0, |json| json.len())
 }
 
 /// All bindings, and those of each object.

@@ -15,14 +15,17 @@ mod policy;
 mod resolve;
 mod row;
 mod rows;
+mod singleton;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bellwether_api::{BindingPolicySpec, BindingPolicyStatus, StatusCollectorSpec, StatusCollectorStatus};
+use bellwether_conditions::Statement;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    condition_types::{COLLECTORS_AVAILABLE, RESOLVED, VALID},
-    effect::{Effect, Slot, Urgency, Write},
+    condition_types::{COLLECTORS_AVAILABLE, RESOLVED, SINGLETONS_APPLY, VALID},
+    effect::{Effect, Part, Slot, Urgency, Write},
     effect_queue::Timer,
     event::Outcome,
     facts::{Facts, OwnManifest, OwnObject, ResourceVersion},
@@ -40,6 +43,8 @@ use collector::{CollectorState, CollectorVersion};
 use inventory::{Inventory, InventoryChange};
 use output::{Output, Wanted};
 use policy::PolicyState;
+pub use singleton::SINGLETON_LABEL;
+use singleton::Singletons;
 
 #[derive(Debug, Default)]
 pub(crate) struct CombinedStatuses {
@@ -49,6 +54,7 @@ pub(crate) struct CombinedStatuses {
     /// Before that, clusters may be missing: nothing is published.
     is_inventory_listed: bool,
     bindings: Bindings,
+    singletons: Singletons,
     /// Stored or wanted CombinedStatuses.
     outputs: BTreeMap<NamespacedName, Output>,
     /// Policies whose kinds and objects have to be found again.
@@ -159,12 +165,21 @@ impl Grouping for CombinedStatuses {
         }
     }
 
+    fn object_version_changed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
+        let feed = cx.feeds.object(object).and_then(|stored| cx.feeds.get(stored.feed));
+        if let Some(kind) = feed.filter(|feed| feed.cluster.is_hub()).map(|feed| feed.kind.clone()) {
+            self.observe_singleton(object, &kind, cx);
+        }
+    }
+
     fn before_object_removed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         let Some(feed) = cx.feeds.get(stored.feed).filter(|feed| feed.cluster.is_hub()) else { return };
-        for (_, id) in self.bindings.of_object(&feed.kind, &stored.name) {
+        let (kind, name) = (feed.kind.clone(), stored.name.clone());
+        for (_, id) in self.bindings.of_object(&kind, &name) {
             self.unbind(id);
         }
+        self.singletons.removed(&kind, &name);
     }
 
     fn after_object_removed(&mut self, object: &ObjectKey, cx: &mut GroupingContext<'_>) {
@@ -209,6 +224,10 @@ impl Grouping for CombinedStatuses {
         self.unchecked.extend(self.outputs.keys().cloned());
     }
 
+    fn singletons_found(&mut self, kinds: &[GroupKind], cx: &mut GroupingContext<'_>) {
+        self.labelled_found(kinds, cx);
+    }
+
     fn cluster_heard(&mut self, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
         if self.inventory.has_stale(cluster) {
             self.check_freshness(cluster, cx);
@@ -242,9 +261,13 @@ impl Grouping for CombinedStatuses {
 
     fn clock_set(&mut self, by: SignedDuration) {
         self.inventory.clock_set(by);
+        self.singletons.clock_set(by);
         for policy in self.policies.iter_mut() {
             policy.publication.clock_set(by);
             policy.clock_set(by);
+        }
+        for output in self.outputs.values_mut() {
+            output.clock_set(by);
         }
         for collector in self.collectors.iter_mut() {
             collector.publication.clock_set(by);
@@ -258,6 +281,7 @@ impl Grouping for CombinedStatuses {
         self.resolve_all(cx);
         if self.is_inventory_listed {
             self.publish_results(cx);
+            self.publish_singletons(cx);
             self.publish_policies(cx);
         }
         while let Some(id) = self.collectors.next_dirty(cx.queue) {
@@ -270,18 +294,22 @@ impl Grouping for CombinedStatuses {
     fn status(&self, group: &GroupRef, feeds: &Feeds, now: Timestamp) -> Option<Write> {
         match group.kind {
             OwnKind::BindingPolicy => {
-                let policy = self.policies.named(group)?;
+                let id = self.policies.id(group)?;
+                let policy = self.policies.get(id)?;
                 (self.is_inventory_listed && policy.is_known(feeds)).then_some(())?;
-                policy.status(self.statements(policy, feeds).into(), now)
+                policy.status(self.statements(id, policy, feeds).into(), now)
             }
             OwnKind::StatusCollector => self.collectors.named(group)?.status(now),
             _ => None,
         }
     }
 
-    fn object_write(&self, slot: &Slot, feeds: &Feeds, _now: Timestamp) -> Option<Write> {
+    fn object_write(&self, slot: &Slot, feeds: &Feeds, now: Timestamp) -> Option<Write> {
         if !self.is_inventory_listed {
             return None;
+        }
+        if slot.part == Part::ForeignStatus {
+            return self.status_write(&slot.object, feeds, now);
         }
         let name = &slot.object.name;
         let output = self.outputs.get(name)?;
@@ -295,7 +323,7 @@ impl Grouping for CombinedStatuses {
             }
             let policy = &policy.publication.group().name.name;
             let wanted = Wanted::new(binding, &stored.facts, feeds.get(stored.feed)?, policy)?;
-            return output.write(name, &wanted);
+            return output.write(name, &wanted, now);
         }
         self.is_orphan(name, output, feeds).then(|| output.deletion()).flatten()
     }
@@ -315,12 +343,19 @@ impl Grouping for CombinedStatuses {
     }
 
     fn written(&mut self, slot: &Slot, change: &Write, outcome: &Outcome, cx: &mut GroupingContext<'_>) {
+        if slot.part == Part::ForeignStatus {
+            return self.status_set(&slot.object, change, outcome, cx);
+        }
         let name = &slot.object.name;
         if let Some(output) = self.outputs.get_mut(name)
             && let Some(until) = output.written(change, outcome, cx.now)
         {
             cx.queue.schedule(until, Timer::Group(output::group(name)));
         }
+    }
+
+    fn retry(&mut self, slot: &Slot, cx: &mut GroupingContext<'_>) {
+        self.retry_status(&slot.object, cx.now);
     }
 
     fn group_count(&self) -> usize {
@@ -337,7 +372,7 @@ impl CombinedStatuses {
         &mut self,
         name: &NamespacedName,
         facts: &Facts,
-        written: &OwnManifest<bellwether_api::BindingPolicySpec, bellwether_api::BindingPolicyStatus>,
+        written: &OwnManifest<BindingPolicySpec, BindingPolicyStatus>,
         cx: &mut GroupingContext<'_>,
     ) {
         let OwnManifest { generation, created, spec, status } = written;
@@ -364,7 +399,7 @@ impl CombinedStatuses {
         &mut self,
         name: &NamespacedName,
         facts: &Facts,
-        written: &OwnManifest<bellwether_api::StatusCollectorSpec, bellwether_api::StatusCollectorStatus>,
+        written: &OwnManifest<StatusCollectorSpec, StatusCollectorStatus>,
         cx: &mut GroupingContext<'_>,
     ) {
         let OwnManifest { generation, created, spec, status } = written;
@@ -433,7 +468,7 @@ impl CombinedStatuses {
             let Some(policy) = self.policies.get(id).filter(|policy| policy.is_known(cx.feeds)) else {
                 continue;
             };
-            let statements = self.statements(policy, cx.feeds);
+            let statements = self.statements(id, policy, cx.feeds);
             let conditions =
                 statements.map(|(type_, statement)| (type_, statement.map(|statement| statement.status)));
             if let Some(policy) = self.policies.get_mut(id) {
@@ -444,10 +479,12 @@ impl CombinedStatuses {
 
     fn statements(
         &self,
+        id: GroupId,
         policy: &PolicyState,
         feeds: &Feeds,
-    ) -> [(&'static str, Option<bellwether_conditions::Statement>); 2] {
+    ) -> [(&'static str, Option<Statement>); 3] {
         [
+            (SINGLETONS_APPLY, policy.singletons_apply(&self.vain_singletons(id))),
             (COLLECTORS_AVAILABLE, policy.collectors_available(|name| self.collector(name))),
             (RESOLVED, Some(policy.resolved(feeds))),
         ]

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 use bellwether_api::{
     CombinedStatusFields, GROUP, REPORT_NAMESPACE, VERSION, combined_status_labels as labels,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -18,6 +18,7 @@ use crate::{
     feeds::Feed,
     group_ref::{GroupRef, OwnKind},
     id::NamespacedName,
+    overwrite_backoff::OverwriteBackoff,
     publication::CONFLICT_TIMEOUT,
     requested_fields::FieldPath,
 };
@@ -34,6 +35,7 @@ pub(super) struct Output {
     stored: Option<StoredOutput>,
     /// Until then, a write waits for the watch to show what an earlier one met.
     awaits_watch_until: Option<Timestamp>,
+    overwrites: OverwriteBackoff,
 }
 
 #[derive(Debug)]
@@ -123,6 +125,9 @@ impl Output {
         };
         let was_awaited = self.awaits_watch_until.take().is_some();
         let is_known = self.stored.as_ref().is_some_and(|known| known.has_content_of(&stored));
+        if !is_known {
+            self.overwrites.observe_foreign(&facts.resource_version);
+        }
         self.stored = Some(stored);
         was_awaited || !is_known
     }
@@ -156,8 +161,8 @@ impl Output {
     }
 
     /// The write that makes the stored object the wanted one; `None` if they are equal.
-    pub(super) fn write(&self, name: &NamespacedName, wanted: &Wanted) -> Option<Write> {
-        if self.awaits_watch_until.is_some() {
+    pub(super) fn write(&self, name: &NamespacedName, wanted: &Wanted, now: Timestamp) -> Option<Write> {
+        if self.awaits_watch_until.is_some() || self.overwrites.backs_off_until(now).is_some() {
             return None;
         }
         let (results, clusters) = (json!(wanted.fields.results), json!(wanted.fields.clusters));
@@ -212,7 +217,8 @@ impl Output {
         self.awaits_watch_until.is_none().then(|| Write::Delete { uid: stored.uid.clone() })
     }
 
-    /// Handles the outcome of a write. Returns when to give up waiting for the watch, if it is awaited.
+    /// Handles the outcome of a write. Returns when to check again, if the watch is awaited or another writer
+    /// overwrites the object.
     pub(super) fn written(&mut self, write: &Write, outcome: &Outcome, now: Timestamp) -> Option<Timestamp> {
         let awaits_watch = match (write, outcome) {
             (Write::SetFields { uid, fields, .. }, Outcome::Written(Some(version))) => {
@@ -221,6 +227,7 @@ impl Output {
                     && !version.is_before(&stored.version)
                 {
                     stored.merge(version, fields);
+                    self.overwrites.record_own_write(version, now);
                 }
                 false
             }
@@ -239,7 +246,11 @@ impl Output {
             _ => false,
         };
         self.awaits_watch_until = awaits_watch.then(|| now.checked_add(CONFLICT_TIMEOUT).ok()).flatten();
-        self.awaits_watch_until
+        self.awaits_watch_until.or_else(|| self.overwrites.backs_off_until(now))
+    }
+
+    pub(super) fn clock_set(&mut self, by: SignedDuration) {
+        self.overwrites.clock_set(by);
     }
 
     /// Writes again although the watch has shown nothing.

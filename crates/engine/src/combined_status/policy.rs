@@ -7,7 +7,7 @@ use bellwether_conditions::{Statement, message};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    condition_types::{COLLECTORS_AVAILABLE, RESOLVED},
+    condition_types::{COLLECTORS_AVAILABLE, RESOLVED, SINGLETONS_APPLY},
     effect::Write,
     event::Unreadable,
     feeds::Feeds,
@@ -23,8 +23,9 @@ use crate::{
 use super::{binding::BindingId, clause::Clause, collector::CollectorVersion};
 
 pub(super) const CONDITIONS: ConditionSet = ConditionSet {
-    own: &[COLLECTORS_AVAILABLE, RESOLVED],
+    own: &[SINGLETONS_APPLY, COLLECTORS_AVAILABLE, RESOLVED],
     recorded: &[
+        Recorded::Condition(SINGLETONS_APPLY, Some(ConditionStatus::True)),
         Recorded::Condition(COLLECTORS_AVAILABLE, Some(ConditionStatus::True)),
         Recorded::Condition(RESOLVED, Some(ConditionStatus::True)),
     ],
@@ -175,6 +176,20 @@ impl PolicyState {
         let reason = if has_missing { reasons::COLLECTOR_MISSING } else { reasons::COLLECTOR_INVALID };
         let items = slips.iter().map(|(name, text)| (format!("StatusCollector/{name}"), *text));
         Some(Statement::new(ConditionStatus::False, reason, message(items, slips.len(), MESSAGE_BUDGET)))
+    }
+
+    /// `vain`: the objects for whose status the policy asks in vain, and why. `None` if it does not ask.
+    pub(super) fn singletons_apply(&self, vain: &[(String, String)]) -> Option<Statement> {
+        if !self.clauses.iter().any(|clause| clause.wants_singleton) {
+            return None;
+        }
+        if vain.is_empty() {
+            let text = "Every object whose status is wanted is bound to exactly one cluster";
+            return Some(Statement::new(ConditionStatus::True, reasons::ALL_SINGLETONS, text));
+        }
+        let items = vain.iter().map(|(object, why)| (object, why));
+        let text = message(items, vain.len(), MESSAGE_BUDGET);
+        Some(Statement::new(ConditionStatus::False, reasons::NOT_ONE_CLUSTER, text))
     }
 
     /// Whether every kind can be read, in the hub and in the clusters.

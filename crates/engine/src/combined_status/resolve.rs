@@ -24,6 +24,7 @@ use super::{
     namespace_kind, output,
     policy::{BoundKind, ClusterFeed},
     row,
+    singleton::{can_be_singleton, status_field},
 };
 
 impl CombinedStatuses {
@@ -96,8 +97,9 @@ impl CombinedStatuses {
     fn drop_kinds(&mut self, id: GroupId, keep: impl Fn(&GroupKind) -> bool, cx: &mut GroupingContext<'_>) {
         let Some(policy) = self.policies.get_mut(id) else { return };
         let Some(kinds) = &mut policy.kinds else { return };
-        let dropped: Vec<_> = kinds.extract_if(.., |kind, _| !keep(kind)).map(|(_, bound)| bound).collect();
-        for bound in dropped {
+        let dropped: Vec<_> = kinds.extract_if(.., |kind, _| !keep(kind)).collect();
+        for (kind, bound) in dropped {
+            self.leave_singletons(&kind, cx);
             for binding in &bound.bindings {
                 self.remove_binding(*binding);
             }
@@ -119,7 +121,10 @@ impl CombinedStatuses {
         let Some(policy) = self.policies.get(id) else { return };
         let of_kind = || clauses.iter().filter_map(|number| policy.clauses.get(*number));
         let collectors = of_kind().flat_map(|clause| &clause.collectors).map(|name| self.collector(name));
-        let (obj, returned) = requested(collectors.collect());
+        let (mut obj, mut returned) = requested(collectors.collect());
+        if can_be_singleton(kind) && of_kind().any(|clause| clause.wants_singleton) {
+            (obj, returned) = (obj.and(&status_field()), returned.and(&status_field()));
+        }
         let is_read = of_kind().any(|clause| !clause.asks_nothing());
         let hub = self.policies.follow(id, &Cluster::hub(), kind, &obj, cx);
         let Some(policy) = self.policies.get_mut(id) else { return };
@@ -154,6 +159,7 @@ impl CombinedStatuses {
         let before = std::mem::replace(&mut policy.clusters, selected.clone());
         if before != selected {
             self.policies.mark_dirty(id);
+            self.check_singletons(id);
         }
         for cluster in before.difference(&selected) {
             self.inventory.unselect(cluster, id);
@@ -167,6 +173,30 @@ impl CombinedStatuses {
         let kinds: Vec<_> = policy.kinds().map(|(kind, _)| kind.clone()).collect();
         for kind in kinds {
             self.read_in_clusters(id, &kind, cx);
+        }
+    }
+
+    /// The clusters of a policy changed, so that other policies that ask for the same objects are concerned, too.
+    fn check_singletons(&mut self, id: GroupId) {
+        let kinds = self.policies.get(id).into_iter().flat_map(|policy| policy.kinds());
+        let bindings = kinds.flat_map(|(_, kind)| &kind.bindings).filter_map(|id| self.bindings.get(*id));
+        let asking = bindings.filter(|binding| binding.wants_singleton);
+        let objects: Vec<_> = asking.map(|binding| (binding.kind.clone(), binding.name.clone())).collect();
+        for (kind, name) in objects {
+            self.singleton_changed(&kind, &name);
+        }
+    }
+
+    /// A binding asks for the status of its object, or does not ask any more.
+    fn ask_for_status(&mut self, kind: &GroupKind, name: &NamespacedName, binding: BindingId, asks: bool) {
+        self.singletons.ask((kind.clone(), name.clone()), binding, asks);
+        self.singleton_changed(kind, name);
+    }
+
+    fn singleton_changed(&mut self, kind: &GroupKind, name: &NamespacedName) {
+        self.singletons.check(kind, name);
+        for (policy, _) in self.bindings.of_object(kind, name) {
+            self.policies.mark_dirty(policy);
         }
     }
 
@@ -245,6 +275,7 @@ impl CombinedStatuses {
             known.into_iter().for_each(|binding| self.unbind(binding));
             return;
         }
+        let wants_singleton = matching.iter().any(|clause| clause.wants_singleton);
         let mut collectors: Vec<(Arc<str>, CollectorVersion)> = Vec::new();
         for name in matching.iter().flat_map(|clause| &clause.collectors) {
             if !collectors.iter().any(|(own, _)| own == name) {
@@ -253,7 +284,7 @@ impl CombinedStatuses {
         }
         let output = output::name(&name.namespace, &stored.facts.uid, &policy.publication.uid);
         let binding = known.unwrap_or_else(|| {
-            let binding = Binding::new(id, (kind.clone(), name), object, output.clone());
+            let binding = Binding::new(id, (kind.clone(), name.clone()), object, output.clone());
             self.bindings.insert(binding)
         });
         if known.is_none() {
@@ -263,6 +294,12 @@ impl CombinedStatuses {
             }
             self.policies.mark_dirty(id);
             self.read_in_clusters(id, kind, cx);
+        }
+        if let Some(known) = self.bindings.get_mut(binding)
+            && known.wants_singleton != wants_singleton
+        {
+            known.wants_singleton = wants_singleton;
+            self.ask_for_status(kind, &name, binding, wants_singleton && can_be_singleton(kind));
         }
         let are_new =
             self.bindings.get_mut(binding).is_some_and(|binding| binding.set_collectors(&collectors));
@@ -280,6 +317,7 @@ impl CombinedStatuses {
     ) {
         let Some(stored) = cx.feeds.object(object) else { return };
         let (name, facts) = (stored.name.clone(), stored.facts.clone());
+        self.observe_singleton(object, kind, cx);
         if *kind == namespace_kind() && before.is_none_or(|before| before.labels != facts.labels) {
             self.namespace_changed(&name.name, cx);
         }
@@ -326,6 +364,9 @@ impl CombinedStatuses {
     fn remove_binding(&mut self, id: BindingId) {
         let Some(binding) = self.bindings.remove(id) else { return };
         self.changed.remove(&id);
+        if binding.wants_singleton {
+            self.ask_for_status(&binding.kind, &binding.name, id, false);
+        }
         if let Some(output) = self.outputs.get_mut(&binding.output) {
             output.binding = None;
             if !output.is_stored() {

@@ -52,6 +52,9 @@ impl CombinedStatuses {
             }
             _ => binding.set_pending(cluster),
         };
+        if binding.wants_singleton {
+            self.singletons.check(&binding.kind, &binding.name);
+        }
         if has_changed {
             self.changed.insert(id);
         }

@@ -26,7 +26,7 @@ impl Engine {
                 let group = slot.group()?;
                 self.grouping(group.kind)?.status(&group, &self.feeds, now)
             }
-            Part::OwnerReferences | Part::Object(_) | Part::ForeignStatus(_) => {
+            Part::OwnerReferences | Part::Object(_) | Part::ForeignStatus => {
                 let rendered = || self.grouping(slot.grouping()?)?.object_write(slot, &self.feeds, now);
                 self.queue.requested(slot).cloned().or_else(rendered)
             }

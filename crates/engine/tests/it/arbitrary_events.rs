@@ -207,12 +207,8 @@ fn random_event() -> impl Strategy<Value = RandomEvent> {
         12 => (object(), any::<bool>()).prop_map(|(object, operator)| RandomFeedEvent::Seen(object, operator)),
     ];
     let group = GroupRef::new(OwnKind::Application(Dialect::Bellwether), NamespacedName::new("shop", "a"));
-    let part = select(vec![
-        Part::Status,
-        Part::OwnerReferences,
-        Part::Object(group.clone()),
-        Part::ForeignStatus(group),
-    ]);
+    let part =
+        select(vec![Part::Status, Part::OwnerReferences, Part::Object(group.clone()), Part::ForeignStatus]);
     let cluster = select(vec![Cluster::hub(), Cluster::named("east")]);
     let slot = (cluster, kind(), name(), part)
         .prop_map(|(cluster, kind, name, part)| Slot { object: ObjectKey { cluster, kind, name }, part });

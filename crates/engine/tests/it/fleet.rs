@@ -10,7 +10,8 @@ use std::{
 use bellwether_api::{CombinedResult, ValueType};
 use bellwether_engine::{
     Cluster, ClusterEvent, ClusterMetadata, Driver, Effect, Engine, Event, FeedEvent, FeedId, GroupKind,
-    Lens, NamespacedName, Now, Outcome, ProjectionContext, ServedResource, Slot, Unreadable, Write,
+    Lens, NamespacedName, Now, Outcome, ProjectionContext, SINGLETON_LABEL, ServedResource, Slot, Unreadable,
+    Write,
 };
 use bellwether_simulation::{object::Object, objects};
 use jiff::{SignedDuration, Timestamp};
@@ -127,6 +128,13 @@ impl Fleet {
             self.settle();
         }
         self.step([Event::InventoryListed]);
+        self.settle();
+        let hub = &self.sites[&Cluster::hub()].server;
+        let is_labelled = |kind: &&GroupKind| {
+            hub.list(kind).any(|object| object["metadata"]["labels"][SINGLETON_LABEL] == "true")
+        };
+        let kinds = hub.kinds.keys().filter(is_labelled).cloned().collect();
+        self.step([Event::SingletonKinds(kinds)]);
         self.settle()
     }
 

@@ -28,6 +28,7 @@ mod received_objects;
 mod rollup;
 mod rollup_damping;
 mod server;
+mod singletons;
 mod state_events;
 mod stored_below;
 mod stored_statuses;

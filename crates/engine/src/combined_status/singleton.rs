@@ -1,0 +1,387 @@
+//! Singletons: an object that is bound to exactly one cluster gets the status that this cluster reports.
+//!
+//! The label marks such an object before its status is written for the first time, so that a later process knows
+//! which statuses are ours to clear.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_model::Value;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    digest::Digest,
+    effect::{Effect, Part, Patched, Slot, Urgency, Write},
+    effect_queue::Timer,
+    event::Outcome,
+    facts::{Facts, ResourceVersion},
+    feeds::{Feeds, ObjectId},
+    grouping_context::GroupingContext,
+    id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
+    overwrite_backoff::OverwriteBackoff,
+    publication::CONFLICT_TIMEOUT,
+    registry::GroupId,
+    requested_fields::RequestedFields,
+};
+
+use super::{CombinedStatuses, binding::BindingId};
+
+/// The label of objects whose status comes from one cluster. Its value is `true`.
+pub const SINGLETON_LABEL: &str = "bellwether.dev/singleton-status";
+
+const LABELLED: &str = "true";
+
+/// Their own controllers decide about deletion and registration by their status.
+const EXEMPT: &[(&str, &str)] = &[("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")];
+
+type Key = (GroupKind, NamespacedName);
+
+#[derive(Debug, Default)]
+pub(super) struct Singletons {
+    /// The bindings that ask for the status of an object.
+    asking: BTreeMap<Key, BTreeSet<BindingId>>,
+    /// Objects with the label.
+    labelled: BTreeSet<Key>,
+    writes: BTreeMap<Key, StatusWrites>,
+    /// Objects to compare with what they should be.
+    unchecked: BTreeSet<Key>,
+    /// Kinds with labelled objects that no policy follows any more.
+    leftover: BTreeMap<GroupKind, FeedId>,
+}
+
+/// What was written of one object.
+#[derive(Debug, Default)]
+struct StatusWrites {
+    /// The status that was written last, and what the API server made of it: it may drop fields that it does not
+    /// know.
+    stored: Option<(Digest, Digest)>,
+    /// A write whose result the watch has not shown yet.
+    pending: Option<PendingStatus>,
+    overwrites: OverwriteBackoff,
+}
+
+#[derive(Debug)]
+struct PendingStatus {
+    /// `None` after a write of the label, or after a conflict.
+    written: Option<Digest>,
+    /// `None` after a conflict: any other version than `before` will do.
+    version: Option<ResourceVersion>,
+    before: ResourceVersion,
+    until: Timestamp,
+}
+
+/// What the status of an object should be.
+#[derive(Debug, PartialEq)]
+pub(super) enum WantedStatus {
+    /// What the only cluster reports.
+    Of(Json),
+    /// The only cluster reports nothing current: the status stays as it is.
+    Unchanged,
+    /// It is no singleton: what we wrote is cleared.
+    None,
+}
+
+pub(super) fn can_be_singleton(kind: &GroupKind) -> bool {
+    !EXEMPT.contains(&(&*kind.group, &*kind.kind))
+}
+
+/// What singletons need of an object, in the hub and in its cluster.
+pub(super) fn status_field() -> RequestedFields {
+    RequestedFields::paths([&["status"][..]])
+}
+
+fn slot((kind, name): &Key) -> Slot {
+    let object = ObjectKey { cluster: Cluster::hub(), kind: kind.clone(), name: name.clone() };
+    Slot { object, part: Part::ForeignStatus }
+}
+
+fn is_labelled(facts: &Facts) -> bool {
+    facts.labels.get(SINGLETON_LABEL) == Some(LABELLED)
+}
+
+fn status_of(facts: &Facts) -> Option<Json> {
+    let values = facts.values.as_deref().filter(|values| values.requested.covers(&status_field()))?;
+    let status = values.fields.get("status").filter(|status| **status != Value::Null);
+    Some(status.map_or_else(|| json!({}), |status| json!(status)))
+}
+
+impl Singletons {
+    /// A binding asks for the status of its object, or does not ask any more.
+    pub(super) fn ask(&mut self, key: Key, binding: BindingId, asks: bool) {
+        if asks {
+            self.asking.entry(key.clone()).or_default().insert(binding);
+        } else {
+            let Some(asking) = self.asking.get_mut(&key) else { return };
+            asking.remove(&binding);
+            if asking.is_empty() {
+                self.asking.remove(&key);
+            }
+        }
+        self.unchecked.insert(key);
+    }
+
+    pub(super) fn is_asked(&self, kind: &GroupKind, name: &NamespacedName) -> bool {
+        !self.asking.is_empty() && self.asking.contains_key(&(kind.clone(), name.clone()))
+    }
+
+    pub(super) fn check(&mut self, kind: &GroupKind, name: &NamespacedName) {
+        self.unchecked.insert((kind.clone(), name.clone()));
+    }
+
+    /// An object in the hub changed.
+    pub(super) fn observe(&mut self, kind: &GroupKind, name: &NamespacedName, facts: &Facts, now: Timestamp) {
+        let is_concerned = is_labelled(facts)
+            || self.is_asked(kind, name)
+            || (!self.labelled.is_empty() && self.labelled.contains(&(kind.clone(), name.clone())));
+        if !is_concerned {
+            return;
+        }
+        let key = (kind.clone(), name.clone());
+        if is_labelled(facts) {
+            self.labelled.insert(key.clone());
+        } else {
+            self.labelled.remove(&key);
+        }
+        if let Some(writes) = self.writes.get_mut(&key) {
+            writes.observe(facts, now);
+        }
+        self.unchecked.insert(key);
+    }
+
+    pub(super) fn removed(&mut self, kind: &GroupKind, name: &NamespacedName) {
+        let key = (kind.clone(), name.clone());
+        self.labelled.remove(&key);
+        self.writes.remove(&key);
+        self.unchecked.insert(key);
+    }
+
+    pub(super) fn clock_set(&mut self, by: SignedDuration) {
+        for writes in self.writes.values_mut() {
+            writes.overwrites.clock_set(by);
+            if let Some(pending) = &mut writes.pending {
+                pending.until = pending.until.checked_add(by).unwrap_or(pending.until);
+            }
+        }
+    }
+}
+
+impl StatusWrites {
+    fn observe(&mut self, facts: &Facts, now: Timestamp) {
+        let version = &facts.resource_version;
+        let pending = self.pending.take_if(|pending| match &pending.version {
+            Some(written) => !version.is_before(written),
+            None => *version != pending.before || pending.until <= now,
+        });
+        let Some(status) = status_of(facts).map(|status| Digest::of(&status)) else { return };
+        match pending {
+            Some(PendingStatus { written: Some(written), version: Some(own), .. }) if own == *version => {
+                self.stored = Some((written, status));
+            }
+            // Someone else wrote in the meantime.
+            Some(_) => {}
+            None => {
+                if self.stored.is_some_and(|(_, stored)| stored != status) {
+                    self.overwrites.observe_foreign(version);
+                }
+            }
+        }
+    }
+
+    /// Whether this status is stored, as far as the API server keeps it.
+    fn has_stored(&self, wanted: &Json, stored: &Json) -> bool {
+        let (wanted, stored) = (Digest::of(wanted), Digest::of(stored));
+        wanted == stored || self.stored == Some((wanted, stored))
+    }
+}
+
+impl CombinedStatuses {
+    /// The clusters that an object is bound to by the policies that ask for its status.
+    fn singleton_clusters(&self, key: &Key) -> BTreeSet<&Cluster> {
+        let asking = self.singletons.asking.get(key).into_iter().flatten();
+        let policies = asking.filter_map(|id| self.policies.get(self.bindings.get(*id)?.policy));
+        policies.flat_map(|policy| &policy.clusters).collect()
+    }
+
+    fn wanted_status(&self, key: &Key, feeds: &Feeds) -> WantedStatus {
+        let clusters = self.singleton_clusters(key);
+        let (Some(cluster), 1) = (clusters.first(), clusters.len()) else { return WantedStatus::None };
+        self.reported_status(key, cluster, feeds).map_or(WantedStatus::Unchanged, WantedStatus::Of)
+    }
+
+    /// `None` if it is not known, or stale.
+    fn reported_status(&self, key: &Key, cluster: &Cluster, feeds: &Feeds) -> Option<Json> {
+        let (kind, name) = key;
+        let asking = self.singletons.asking.get(key)?;
+        let mut policies = asking.iter().filter_map(|id| Some(self.bindings.get(*id)?.policy));
+        let (id, feed) = feeds.of_kind(cluster, kind)?;
+        let is_current = feed.listed && feed.unreadable.is_none();
+        if !is_current || policies.any(|policy| self.inventory.is_stale(cluster, policy)) {
+            return None;
+        }
+        match feeds.find_in(id, name).and_then(|object| feeds.object(object)) {
+            Some(object) => status_of(&object.facts),
+            None => Some(json!({})),
+        }
+    }
+
+    /// The next write of an object: the label, then the status; or the status, then the label.
+    pub(super) fn status_write(&self, object: &ObjectKey, feeds: &Feeds, now: Timestamp) -> Option<Write> {
+        let key = (object.kind.clone(), object.name.clone());
+        let stored = feeds.object(feeds.find(&Cluster::hub(), &key.0, &key.1)?)?;
+        let facts = &stored.facts;
+        let nothing = StatusWrites::default();
+        let writes = self.singletons.writes.get(&key).unwrap_or(&nothing);
+        if facts.deleting || writes.pending.is_some() || writes.overwrites.backs_off_until(now).is_some() {
+            return None;
+        }
+        let set = |part, path: &[&str], value| {
+            Some(Write::SetFields {
+                uid: facts.uid.clone(),
+                resource_version: facts.resource_version.clone(),
+                part,
+                fields: [(path.iter().map(|field| (*field).into()).collect(), value)].into(),
+            })
+        };
+        let labels = |is_singleton: bool| {
+            let others = facts.labels.iter().filter(|(key, _)| **key != *SINGLETON_LABEL);
+            let others = others.map(|(key, value)| (&**key, &**value));
+            let own = is_singleton.then_some((SINGLETON_LABEL, LABELLED));
+            set(
+                Patched::Object,
+                &["metadata", "labels"],
+                json!(others.chain(own).collect::<BTreeMap<_, _>>()),
+            )
+        };
+        let status = status_of(facts)?;
+        match (self.wanted_status(&key, feeds), is_labelled(facts)) {
+            (WantedStatus::Of(_), false) => labels(true),
+            (WantedStatus::Of(wanted), true) => {
+                (!writes.has_stored(&wanted, &status)).then(|| set(Patched::Status, &["status"], wanted))?
+            }
+            (WantedStatus::None, true) => {
+                let cleared = json!({});
+                if writes.has_stored(&cleared, &status) {
+                    labels(false)
+                } else {
+                    set(Patched::Status, &["status"], cleared)
+                }
+            }
+            (WantedStatus::Unchanged, _) | (WantedStatus::None, false) => None,
+        }
+    }
+
+    pub(super) fn status_set(
+        &mut self,
+        object: &ObjectKey,
+        write: &Write,
+        outcome: &Outcome,
+        cx: &mut GroupingContext<'_>,
+    ) {
+        let Write::SetFields { resource_version: before, part, fields, .. } = write else { return };
+        let key = (object.kind.clone(), object.name.clone());
+        let writes = self.singletons.writes.entry(key.clone()).or_default();
+        let version = match outcome {
+            Outcome::Written(version) => version.clone(),
+            Outcome::Conflict => None,
+            _ => return,
+        };
+        let status = fields.first().map(|(_, value)| Digest::of(value)).filter(|_| *part == Patched::Status);
+        let was_written = matches!(outcome, Outcome::Written(_));
+        let until = cx.now.checked_add(CONFLICT_TIMEOUT).unwrap_or(cx.now);
+        writes.pending = Some(PendingStatus {
+            written: status.filter(|_| was_written),
+            version: version.clone(),
+            before: before.clone(),
+            until,
+        });
+        if let (Some(version), Some(_)) = (&version, status) {
+            writes.overwrites.record_own_write(version, cx.now);
+        }
+        cx.queue.schedule(until, Timer::Retry(slot(&key)));
+        if let Some(until) = writes.overwrites.backs_off_until(cx.now) {
+            cx.queue.schedule(until, Timer::Retry(slot(&key)));
+        }
+        // The watch may have been faster than the response.
+        let stored = cx.feeds.find(&Cluster::hub(), &key.0, &key.1).and_then(|id| cx.feeds.object(id));
+        if let Some(stored) = stored {
+            writes.observe(&stored.facts, cx.now);
+        }
+        self.singletons.unchecked.insert(key);
+    }
+
+    /// Waited long enough for the watch, or for another writer.
+    pub(super) fn retry_status(&mut self, object: &ObjectKey, now: Timestamp) {
+        let key = (object.kind.clone(), object.name.clone());
+        if let Some(writes) = self.singletons.writes.get_mut(&key) {
+            writes.pending.take_if(|pending| pending.until <= now);
+        }
+        self.singletons.unchecked.insert(key);
+    }
+
+    /// Kinds with labelled objects, found at the start. A policy that asked for them may be gone.
+    pub(super) fn labelled_found(&mut self, kinds: &[GroupKind], cx: &mut GroupingContext<'_>) {
+        for kind in kinds {
+            self.hold_leftover(kind, cx);
+        }
+    }
+
+    /// Keeps following a kind until no object of it is labelled.
+    pub(super) fn hold_leftover(&mut self, kind: &GroupKind, cx: &mut GroupingContext<'_>) {
+        if !self.singletons.leftover.contains_key(kind) {
+            let feed = cx.feeds.acquire(&Cluster::hub(), kind, &status_field(), &mut cx.queue.effects);
+            self.singletons.leftover.insert(kind.clone(), feed);
+        }
+    }
+
+    /// A policy leaves a kind: what we wrote to its objects has to be cleared first.
+    pub(super) fn leave_singletons(&mut self, kind: &GroupKind, cx: &mut GroupingContext<'_>) {
+        if self.singletons.labelled.iter().any(|(labelled, _)| labelled == kind) {
+            self.hold_leftover(kind, cx);
+        }
+    }
+
+    pub(super) fn publish_singletons(&mut self, cx: &mut GroupingContext<'_>) {
+        for key in std::mem::take(&mut self.singletons.unchecked) {
+            let is_concerned =
+                self.singletons.asking.contains_key(&key) || self.singletons.labelled.contains(&key);
+            if !is_concerned {
+                self.singletons.writes.remove(&key);
+            }
+            let urgency = is_concerned.then_some(Urgency::Transition);
+            cx.queue.effects.push(Effect::EnqueueWrite(slot(&key), urgency));
+        }
+        let Singletons { labelled, leftover, .. } = &mut self.singletons;
+        leftover.retain(|kind, feed| {
+            let is_known = cx.feeds.get(*feed).is_some_and(|feed| feed.is_known() && !feed.is_torn());
+            let is_needed = !is_known || labelled.iter().any(|(labelled, _)| labelled == kind);
+            if !is_needed {
+                cx.feeds.release(*feed);
+            }
+            is_needed
+        });
+    }
+
+    /// The objects for whose status a policy asks in vain, and why.
+    pub(super) fn vain_singletons(&self, policy: GroupId) -> Vec<(String, String)> {
+        let bound = self.policies.get(policy).into_iter().flat_map(|policy| policy.kinds());
+        let bindings = bound.flat_map(|(_, kind)| &kind.bindings).filter_map(|id| self.bindings.get(*id));
+        let vain = bindings.filter(|binding| binding.wants_singleton).filter_map(|binding| {
+            let key = (binding.kind.clone(), binding.name.clone());
+            let why = match self.singleton_clusters(&key).len() {
+                _ if !can_be_singleton(&binding.kind) => "is of an exempt kind".to_owned(),
+                0 => "is bound to no cluster".to_owned(),
+                1 => return None,
+                count => format!("is bound to {count} clusters by the policies that ask for its status"),
+            };
+            Some((format!("{} {}", binding.kind, binding.name), why))
+        });
+        vain.collect()
+    }
+
+    /// Whether an object in the hub is labelled, or was.
+    pub(super) fn observe_singleton(&mut self, object: ObjectId, kind: &GroupKind, cx: &GroupingContext<'_>) {
+        if let Some(stored) = cx.feeds.object(object) {
+            self.singletons.observe(kind, &stored.name, &stored.facts, cx.now);
+        }
+    }
+}
