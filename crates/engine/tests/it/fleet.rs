@@ -47,6 +47,8 @@ struct Site {
     feeds: BTreeMap<FeedId, SiteFeed>,
     answers: bool,
     unreadable: BTreeMap<GroupKind, Unreadable>,
+    metadata: ClusterMetadata,
+    uid: String,
 }
 
 struct SiteFeed {
@@ -73,7 +75,14 @@ impl Site {
             };
             server.kinds.insert(objects::kind(kind), served);
         }
-        Self { server, feeds: BTreeMap::new(), answers: true, unreadable: BTreeMap::new() }
+        Self {
+            server,
+            feeds: BTreeMap::new(),
+            answers: true,
+            unreadable: BTreeMap::new(),
+            metadata: ClusterMetadata::default(),
+            uid: String::new(),
+        }
     }
 
     fn list(&self, kind: &GroupKind) -> VecDeque<FeedMessage> {
@@ -124,7 +133,7 @@ impl Fleet {
         self.start();
         let clusters: Vec<_> = self.sites.keys().filter(|cluster| !cluster.is_hub()).cloned().collect();
         for cluster in clusters {
-            self.announce(&cluster, &[]);
+            self.announce(&cluster);
             self.settle();
         }
         self.step([Event::InventoryListed]);
@@ -140,25 +149,27 @@ impl Fleet {
 
     /// A cluster joins the inventory.
     pub(crate) fn join(&mut self, name: &str, labels: &[(&str, &str)]) {
-        let cluster = Cluster::named(name);
-        self.sites.insert(cluster.clone(), Site::new(|number| format!("u{number}")));
-        self.announce(&cluster, labels);
+        let mut site = Site::new(|number| format!("u{number}"));
+        (site.metadata, site.uid) = (metadata(name, labels), format!("uid-of-{name}"));
+        self.sites.insert(Cluster::named(name), site);
+        self.announce(&Cluster::named(name));
     }
 
-    fn announce(&mut self, cluster: &Cluster, labels: &[(&str, &str)]) {
+    fn announce(&mut self, cluster: &Cluster) {
+        let site = &self.sites[cluster];
+        let (metadata, uid) =
+            (Arc::new(site.metadata.clone()), site.answers.then(|| site.uid.as_str().into()));
         self.cluster(cluster, ClusterEvent::Added);
-        self.label(cluster.name(), labels);
-        if self.sites[cluster].answers {
-            self.cluster(cluster, ClusterEvent::Identified(format!("uid-of-{}", cluster.name()).into()));
+        self.cluster(cluster, ClusterEvent::Metadata(metadata));
+        if let Some(uid) = uid {
+            self.cluster(cluster, ClusterEvent::Identified(uid));
         }
     }
 
     /// Replaces the labels of a cluster.
     pub(crate) fn label(&mut self, name: &str, labels: &[(&str, &str)]) -> &mut Self {
-        let name_label = [("name", name)];
-        let labels = name_label.iter().chain(labels);
-        let labels = labels.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let metadata = ClusterMetadata { labels, annotations: BTreeMap::new() };
+        let metadata = metadata(name, labels);
+        self.site(name).metadata = metadata.clone();
         self.cluster(&Cluster::named(name), ClusterEvent::Metadata(Arc::new(metadata)));
         self.settle()
     }
@@ -175,8 +186,9 @@ impl Fleet {
         let cluster = Cluster::named(name);
         let site = self.sites.get_mut(&cluster).expect("the cluster is in the fleet");
         site.server = Site::new(|number| format!("new-{number}")).server;
-        let feeds: Vec<_> = site.feeds.keys().copied().collect();
-        self.cluster(&cluster, ClusterEvent::Identified(format!("new-uid-of-{name}").into()));
+        site.uid = format!("new-{}", site.uid);
+        let (feeds, uid): (Vec<_>, _) = (site.feeds.keys().copied().collect(), site.uid.as_str().into());
+        self.cluster(&cluster, ClusterEvent::Identified(uid));
         self.relist(&cluster, &feeds);
         self.settle()
     }
@@ -253,14 +265,26 @@ impl Fleet {
     }
 
     pub(crate) fn delete(&mut self, cluster: &str, kind: &str, name: &str) -> &mut Self {
+        assert!(self.remove(cluster, kind, name), "there is no {kind} {name}");
+        self
+    }
+
+    /// Like [`Fleet::delete`]; returns whether the object existed.
+    pub(crate) fn remove(&mut self, cluster: &str, kind: &str, name: &str) -> bool {
         let (kind, name) = key(kind, name);
-        assert!(self.site(cluster).server.remove(&kind, &name), "there is no {kind} {name}");
-        self.settle()
+        let existed = self.site(cluster).server.remove(&kind, &name);
+        self.settle();
+        existed
     }
 
     pub(crate) fn get(&self, kind: &str, name: &str) -> Option<&Value> {
         let (kind, name) = key(kind, name);
         self.sites[&Cluster::hub()].server.get(&kind, &name)
+    }
+
+    pub(crate) fn get_in(&self, cluster: &str, kind: &str, name: &str) -> Option<&Value> {
+        let (kind, name) = key(kind, name);
+        self.sites[&cluster_of(cluster)].server.get(&kind, &name)
     }
 
     pub(crate) fn combined_statuses(&self) -> Vec<&Value> {
@@ -278,7 +302,11 @@ impl Fleet {
 
     /// The rows of a collector in the only CombinedStatus, as JSON.
     pub(crate) fn rows(&self, collector: &str) -> Vec<Value> {
-        let results = self.combined_status()["results"].as_array().cloned().unwrap_or_default();
+        Self::rows_of(self.combined_status(), collector)
+    }
+
+    pub(crate) fn rows_of(status: &Value, collector: &str) -> Vec<Value> {
+        let results = status["results"].as_array().cloned().unwrap_or_default();
         let result = results.into_iter().find(|result| result["name"] == collector);
         let result = result.unwrap_or_else(|| panic!("there is no result of {collector}"));
         let result: CombinedResult = serde_json::from_value(result).expect("a result");
@@ -435,6 +463,12 @@ impl Fleet {
             }
         }
     }
+}
+
+fn metadata(name: &str, labels: &[(&str, &str)]) -> ClusterMetadata {
+    let labels = std::iter::once(("name", name)).chain(labels.iter().copied());
+    let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    ClusterMetadata { labels, annotations: BTreeMap::new() }
 }
 
 fn cluster_of(name: &str) -> Cluster {

@@ -16,6 +16,7 @@ mod deletion;
 mod dependencies;
 mod event_orders;
 mod fleet;
+mod fleet_changes;
 mod group_state;
 mod health_check;
 mod health_rules;
