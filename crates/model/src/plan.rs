@@ -182,11 +182,10 @@ impl Node {
 
     fn union(left: &Self, right: &Self) -> Self {
         let of = |node: &Self, field: &str| node.of(field).cloned().unwrap_or(Self::NOTHING);
-        let mut names: Vec<&Box<str>> =
-            left.fields.iter().chain(&right.fields).map(|(name, _)| name).collect();
+        let mut names: Vec<&str> = left.fields.iter().chain(&right.fields).map(|(name, _)| &**name).collect();
         names.sort_unstable();
         names.dedup();
-        let field = |name: &Box<str>| (name.clone(), Self::union(&of(left, name), &of(right, name)));
+        let field = |name: &str| (name.into(), Self::union(&of(left, name), &of(right, name)));
         Self {
             all: left.all || right.all,
             outline: left.outline || right.outline,

@@ -158,10 +158,9 @@ impl Inventory {
     }
 
     pub(super) fn clock_set(&mut self, by: SignedDuration) {
-        for entry in self.0.values_mut() {
-            let shift = |time: Timestamp| time.checked_add(by).unwrap_or(time);
-            entry.since = shift(entry.since);
-            entry.timer = entry.timer.map(shift);
+        let times = self.0.values_mut().flat_map(|entry| [Some(&mut entry.since), entry.timer.as_mut()]);
+        for time in times.flatten() {
+            *time = time.checked_add(by).unwrap_or(*time);
         }
     }
 }
@@ -246,9 +245,7 @@ mod tests {
         inventory.select(&east, strict, SignedDuration::from_secs(10));
         let mut check = |heard: i64, now: i64| {
             let Checked { changed, timer } = inventory.check(&east, Some(at(heard)), at(now));
-            if timer.is_some_and(|timer| timer <= at(now)) {
-                panic!("a timer in the past");
-            }
+            assert!(timer.is_none_or(|timer| timer > at(now)), "a timer in the past");
             let stale = [strict, patient].map(|policy| inventory.is_stale(&east, policy));
             inventory.timer_fired(&east);
             (changed.len(), timer.map(Timestamp::as_second), stale)

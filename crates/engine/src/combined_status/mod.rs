@@ -102,9 +102,9 @@ impl Grouping for CombinedStatuses {
             OwnObject::BindingPolicy(written) => self.policy_applied(name, facts, written, cx),
             OwnObject::StatusCollector(written) => self.collector_applied(name, facts, written, cx),
             OwnObject::CombinedStatus(fields) => {
-                if self.outputs.entry(name.clone()).or_default().observe(facts, fields) {
-                    self.unchecked.insert(name.clone());
-                }
+                let output = self.outputs.entry(name.clone()).or_default();
+                let has_changed = output.observe(facts, fields);
+                self.unchecked.extend(has_changed.then(|| name.clone()));
             }
             _ => {}
         }

@@ -231,8 +231,6 @@ impl Output {
                 }
                 false
             }
-            // The response has no UID.
-            (Write::Create { .. }, Outcome::Written(_)) => self.stored.is_none(),
             (Write::Delete { uid }, Outcome::Written(_)) => {
                 if let Some(stored) = self.stored.as_mut().filter(|stored| stored.uid == *uid) {
                     stored.is_deleting = true;
@@ -242,7 +240,8 @@ impl Output {
             (Write::SetFields { resource_version: before, .. }, Outcome::Conflict) => {
                 self.stored.as_ref().is_some_and(|stored| stored.version == *before)
             }
-            (Write::Create { .. }, Outcome::Conflict) => self.stored.is_none(),
+            // The response has no UID.
+            (Write::Create { .. }, Outcome::Written(_) | Outcome::Conflict) => self.stored.is_none(),
             _ => false,
         };
         self.awaits_watch_until = awaits_watch.then(|| now.checked_add(CONFLICT_TIMEOUT).ok()).flatten();

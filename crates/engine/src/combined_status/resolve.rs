@@ -20,9 +20,10 @@ use crate::{
 use super::{
     CombinedStatuses,
     binding::{Binding, BindingId},
+    clause::Clause,
     collector::CollectorVersion,
     namespace_kind, output,
-    policy::{BoundKind, ClusterFeed},
+    policy::{BoundKind, ClusterFeed, PolicyState},
     row,
     singleton::{can_be_singleton, status_field},
 };
@@ -54,14 +55,14 @@ impl CombinedStatuses {
             let is_it = |kind: &GroupKind| group.is_none_or(|group| *kind.group == *group);
             served.iter().any(|(kind, served)| is_it(kind) && *served.plural == *plural)
         };
-        let named = policy.clauses.iter().flat_map(super::clause::Clause::named_resources);
+        let named = policy.clauses.iter().flat_map(Clause::named_resources);
         let unserved =
             named.filter(|(group, plural)| !is_served(*group, plural)).map(|(group, plural)| match group {
                 None | Some("") => plural.to_owned(),
                 Some(group) => format!("{plural}.{group}"),
             });
         let unserved: BTreeSet<_> = unserved.collect();
-        let reads_namespaces = policy.clauses.iter().any(super::clause::Clause::reads_namespaces);
+        let reads_namespaces = policy.clauses.iter().any(Clause::reads_namespaces);
         if let Some(policy) = self.policies.get_mut(id) {
             policy.unserved = unserved.into_iter().collect();
             policy.kinds.get_or_insert_default();
@@ -121,7 +122,7 @@ impl CombinedStatuses {
         let Some(policy) = self.policies.get(id) else { return };
         let of_kind = || clauses.iter().filter_map(|number| policy.clauses.get(*number));
         let collectors = of_kind().flat_map(|clause| &clause.collectors).map(|name| self.collector(name));
-        let (mut obj, mut returned) = requested(collectors.collect());
+        let (mut obj, mut returned) = requested(&collectors.collect::<Vec<_>>());
         if can_be_singleton(kind) && of_kind().any(|clause| clause.wants_singleton) {
             (obj, returned) = (obj.and(&status_field()), returned.and(&status_field()));
         }
@@ -178,7 +179,7 @@ impl CombinedStatuses {
 
     /// The clusters of a policy changed, so that other policies that ask for the same objects are concerned, too.
     fn check_singletons(&mut self, id: GroupId) {
-        let kinds = self.policies.get(id).into_iter().flat_map(|policy| policy.kinds());
+        let kinds = self.policies.get(id).into_iter().flat_map(PolicyState::kinds);
         let bindings = kinds.flat_map(|(_, kind)| &kind.bindings).filter_map(|id| self.bindings.get(*id));
         let asking = bindings.filter(|binding| binding.wants_singleton);
         let objects: Vec<_> = asking.map(|binding| (binding.kind.clone(), binding.name.clone())).collect();
@@ -272,7 +273,9 @@ impl CombinedStatuses {
             clauses.filter(|clause| clause.matches(&name, &stored.facts.labels, namespace)).collect();
         let known = self.bindings.find(id, kind, &name);
         if matching.is_empty() {
-            known.into_iter().for_each(|binding| self.unbind(binding));
+            if let Some(binding) = known {
+                self.unbind(binding);
+            }
             return;
         }
         let wants_singleton = matching.iter().any(|clause| clause.wants_singleton);
@@ -403,7 +406,7 @@ impl CombinedStatuses {
 }
 
 /// What the expressions read of an object in the hub, and in a cluster.
-fn requested(collectors: Vec<CollectorVersion>) -> (RequestedFields, RequestedFields) {
+fn requested(collectors: &[CollectorVersion]) -> (RequestedFields, RequestedFields) {
     let (mut obj, mut returned) = (BTreeSet::new(), BTreeSet::new());
     for collector in collectors.iter().filter_map(CollectorVersion::valid) {
         obj.extend(collector.paths(Variable::Obj));

@@ -12,7 +12,12 @@ use crate::{
     requested_fields::RequestedFields,
 };
 
-use super::{CombinedStatuses, binding::BindingId, policy::ClusterFeed, row::Report};
+use super::{
+    CombinedStatuses,
+    binding::BindingId,
+    policy::{ClusterFeed, PolicyState},
+    row::Report,
+};
 
 impl CombinedStatuses {
     /// An object changed in one of the clusters.
@@ -88,7 +93,7 @@ impl CombinedStatuses {
 
     /// The rows of one cluster under one policy.
     fn refresh_policy(&mut self, policy: GroupId, cluster: &Cluster, cx: &GroupingContext<'_>) {
-        let kinds = self.policies.get(policy).into_iter().flat_map(|policy| policy.kinds());
+        let kinds = self.policies.get(policy).into_iter().flat_map(PolicyState::kinds);
         let kinds: Vec<_> = kinds.map(|(kind, _)| kind.clone()).collect();
         for kind in kinds {
             self.refresh_kind(policy, &kind, cluster, cx);
@@ -142,7 +147,7 @@ impl CombinedStatuses {
             }
             let bindings: Vec<_> = policy.kinds().flat_map(|(_, kind)| &kind.bindings).copied().collect();
             for id in bindings {
-                let pending = self.bindings.get(id).into_iter().flat_map(|binding| binding.pending());
+                let pending = self.bindings.get(id).into_iter().flat_map(Binding::pending);
                 for cluster in pending.cloned().collect::<Vec<_>>() {
                     self.refresh(id, &cluster, cx);
                 }

@@ -24,7 +24,7 @@ use crate::{
     requested_fields::RequestedFields,
 };
 
-use super::{CombinedStatuses, binding::BindingId};
+use super::{CombinedStatuses, binding::BindingId, policy::PolicyState};
 
 /// The label of objects whose status comes from one cluster. Its value is `true`.
 pub const SINGLETON_LABEL: &str = "bellwether.dev/singleton-status";
@@ -363,7 +363,7 @@ impl CombinedStatuses {
 
     /// The objects for whose status a policy asks in vain, and why.
     pub(super) fn vain_singletons(&self, policy: GroupId) -> Vec<(String, String)> {
-        let bound = self.policies.get(policy).into_iter().flat_map(|policy| policy.kinds());
+        let bound = self.policies.get(policy).into_iter().flat_map(PolicyState::kinds);
         let bindings = bound.flat_map(|(_, kind)| &kind.bindings).filter_map(|id| self.bindings.get(*id));
         let vain = bindings.filter(|binding| binding.wants_singleton).filter_map(|binding| {
             let key = (binding.kind.clone(), binding.name.clone());

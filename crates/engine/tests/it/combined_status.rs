@@ -19,7 +19,7 @@ fn seconds(seconds: i64) -> SignedDuration {
 fn everywhere(collectors: &[&str]) -> Value {
     policy(
         "everywhere",
-        json!({
+        &json!({
             "clusterSelectors": [{"matchExpressions": [{"key": "name", "operator": "Exists"}]}],
             "downsync": [{
                 "apiGroup": "apps", "resources": ["deployments"],
@@ -31,7 +31,7 @@ fn everywhere(collectors: &[&str]) -> Value {
 }
 
 fn count() -> Value {
-    collector("count", json!({"combinedFields": [{"name": "count", "type": "COUNT"}]}))
+    collector("count", &json!({"combinedFields": [{"name": "count", "type": "COUNT"}]}))
 }
 
 fn available() -> Value {
@@ -41,7 +41,7 @@ fn available() -> Value {
         {"name": "health", "def": "propagation.health"},
         {"name": "stale", "def": "propagation.stale"},
     ]);
-    collector("available", json!({"select": select}))
+    collector("available", &json!({"select": select}))
 }
 
 /// `web` in the hub, and in three clusters with 3, 2 and 1 of 3 replicas.
@@ -161,7 +161,7 @@ fn clusters_are_labelled_in_and_out() {
 fn labels_of_clusters_are_read_by_expressions() {
     let by_tier = collector(
         "tiers",
-        json!({
+        &json!({
             "groupBy": [{"name": "tier", "def": "inventory.labels.tier"}],
             "combinedFields": [{"name": "count", "type": "COUNT"}],
         }),
@@ -209,7 +209,7 @@ fn labels_of_namespaces_select_objects() {
 fn a_change_of_the_object_in_the_hub_changes_all_rows() {
     let sad = collector(
         "sad",
-        json!({
+        &json!({
             "filter": {"op": "Not", "args": [{"op": "Equal", "args": [
                 {"op": "Path", "path": "$.spec.replicas"}, {"op": "Path", "path": "$.status.availableReplicas"},
             ]}]},
@@ -232,7 +232,7 @@ fn an_edited_collector_is_evaluated_again() {
     });
     assert_eq!(fleet.rows("count"), [json!([6])], "a field that was not read before");
     fleet.edit("", (COLLECTOR, "count"), |count| {
-        count["spec"]["combinedFields"][0]["subject"] = "spec.x".into()
+        count["spec"]["combinedFields"][0]["subject"] = "spec.x".into();
     });
     let collector = fleet.get(COLLECTOR, "count").expect("it exists");
     let (valid, message) = condition(collector, "Valid");
@@ -287,7 +287,7 @@ fn a_clock_that_is_set_makes_nothing_stale() {
 
 #[test]
 fn a_rebuilt_cluster_is_another_one() {
-    let uids = collector("uids", json!({"select": [{"name": "uid", "def": "inventory.uid"}]}));
+    let uids = collector("uids", &json!({"select": [{"name": "uid", "def": "inventory.uid"}]}));
     let mut fleet = fleet(&[available(), uids]);
     fleet.rebuild("b");
     assert_eq!(fleet.rows("available")[1], json!(["b", null, "Missing", false]));
@@ -422,7 +422,7 @@ fn cluster_scoped_objects_are_reported_in_a_namespace_of_their_own() {
         "",
         policy(
             "roles",
-            json!({
+            &json!({
                 "clusterSelectors": [{}],
                 "downsync": [{"resources": ["clusterroles"], "statusCollectors": ["count"]}],
             }),

@@ -66,14 +66,14 @@ impl Site {
             ("CombinedStatus.bellwether.dev", "combinedstatuses", true),
             ("Namespace", "namespaces", false),
         ] {
-            let served = ServedResource {
+            let resource = ServedResource {
                 version: if kind == "Namespace" { "v1" } else { "v1alpha1" }.into(),
                 versions: Box::default(),
                 plural: plural.into(),
                 namespaced,
                 has_status: plural != "combinedstatuses",
             };
-            server.kinds.insert(objects::kind(kind), served);
+            server.kinds.insert(objects::kind(kind), resource);
         }
         Self {
             server,
@@ -514,16 +514,16 @@ fn plain(value: bellwether_api::TypedValue) -> Value {
 }
 
 /// A StatusCollector.
-pub(crate) fn collector(name: &str, spec: Value) -> Value {
+pub(crate) fn collector(name: &str, spec: &Value) -> Value {
     own("StatusCollector", name, spec)
 }
 
 /// A BindingPolicy.
-pub(crate) fn policy(name: &str, spec: Value) -> Value {
+pub(crate) fn policy(name: &str, spec: &Value) -> Value {
     own("BindingPolicy", name, spec)
 }
 
-fn own(kind: &str, name: &str, spec: Value) -> Value {
+fn own(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "bellwether.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 

@@ -83,7 +83,7 @@ fn rows() -> Value {
         {"name": "available", "def": "returned.status.availableReplicas"},
         {"name": "found", "def": {"op": "Path", "path": "$.propagation.found"}},
     ]);
-    collector("rows", json!({"select": select}))
+    collector("rows", &json!({"select": select}))
 }
 
 fn second(variant: usize) -> Value {
@@ -98,7 +98,7 @@ fn second(variant: usize) -> Value {
         2 => json!({"select": [{"name": "wanted", "def": "obj.spec.replicas"}], "limit": 2}),
         _ => json!({"select": [{"name": "wrong", "def": "obj."}]}),
     };
-    collector("second", spec)
+    collector("second", &spec)
 }
 
 fn apply(fleet: &mut Fleet, expected: &mut Expected, change: &Change) {
@@ -131,7 +131,7 @@ fn apply(fleet: &mut Fleet, expected: &mut Expected, change: &Change) {
                 }],
                 "stalenessThreshold": "30s",
             });
-            fleet.put("", policy(POLICIES[number], spec));
+            fleet.put("", policy(POLICIES[number], &spec));
         }
         Change::Unbind(number) => {
             expected.policies[number] = None;

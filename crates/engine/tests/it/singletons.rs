@@ -15,7 +15,7 @@ fn one(name: &str, clusters: &[&str], wanted: bool) -> Value {
         clusters.iter().map(|cluster| json!({"matchLabels": {"name": cluster}})).collect();
     policy(
         name,
-        json!({
+        &json!({
             "clusterSelectors": selectors,
             "downsync": [{
                 "apiGroup": "apps", "resources": ["deployments"],
@@ -122,7 +122,7 @@ fn what_is_not_wanted_any_more_is_cleared() {
             }
             assert_eq!(web(&fleet), (false, Value::Null), "{change}, {is_down}");
             fleet.pass(SignedDuration::from_secs(60));
-            let expected = if change == "flag" { 1 } else { 0 };
+            let expected = usize::from(change == "flag");
             let followed = fleet.followed("").iter().filter(|kind| *kind == DEPLOYMENT).count();
             assert_eq!(followed, expected, "{change}, {is_down}");
         }
@@ -147,7 +147,7 @@ fn namespaces_are_exempt() {
         "",
         policy(
             "namespaces",
-            json!({
+            &json!({
                 "clusterSelectors": [{}],
                 "downsync": [{"resources": ["namespaces"], "wantSingletonReportedState": true}],
             }),
