@@ -14,7 +14,7 @@ use crate::{
 
 use super::{
     CombinedStatuses,
-    binding::BindingId,
+    binding::{Binding, BindingId},
     policy::{ClusterFeed, PolicyState},
     row::Report,
 };
