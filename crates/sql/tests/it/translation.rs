@@ -48,12 +48,14 @@ fn shown(spec: &StatusCollectorSpec) -> String {
 }
 
 #[track_caller]
+#[expect(clippy::panic, reason = "the failure of a test")]
 fn translated(sql: &str) -> Statement {
     translate(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
 /// Every expression compiles.
 #[track_caller]
+#[expect(clippy::panic, reason = "the failure of a test")]
 fn check(spec: &StatusCollectorSpec) {
     let columns = spec.select.iter().chain(&spec.group_by).filter_map(|column| column.def.as_ref());
     let subjects = spec.combined_fields.iter().filter_map(|field| field.subject.as_ref());
