@@ -101,6 +101,11 @@ impl Quantity {
         i64::try_from(self.at_scale(0)?).ok()
     }
 
+    /// The quantity in billionths, which is exact; `None` if it does not fit.
+    pub fn to_billionths(&self) -> Option<i128> {
+        self.at_scale(FINEST)
+    }
+
     /// The nearest double.
     pub fn to_f64(&self) -> f64 {
         // Such a string always parses. The parser rounds correctly, arithmetic would not.
@@ -450,6 +455,17 @@ mod tests {
     fn numbers(#[case] text: &str, #[case] whole: Option<i64>, #[case] double: f64) {
         assert_eq!(quantity(text).to_i64(), whole);
         assert!((quantity(text).to_f64().to_bits()) == double.to_bits());
+    }
+
+    #[rstest]
+    #[case("1n", Some(1))]
+    #[case("-1.5", Some(-1_500_000_000))]
+    #[case("1Ki", Some(1_024_000_000_000))]
+    #[case("0", Some(0))]
+    #[case("170141183460469231731687303715884105727n", Some(i128::MAX))]
+    #[case("1e30", None)]
+    fn billionths(#[case] text: &str, #[case] expected: Option<i128>) {
+        assert_eq!(quantity(text).to_billionths(), expected);
     }
 
     proptest! {

@@ -1,0 +1,4 @@
+//! Tests of the crate through its interface.
+
+mod examples;
+mod sample;
