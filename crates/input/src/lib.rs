@@ -88,6 +88,13 @@ pub fn read_with_duplicate_keys<R: Send>(
     read_all(inputs, &Request { plan, visit, accepts_duplicate_keys: true })
 }
 
+/// Visits every object in a text that is not a file, such as the response of an API server to a list.
+pub fn read_response<R: Send>(text: &str, plan: &Plan, visit: &Visit<'_, R>) -> Vec<Result<R, String>> {
+    let reading = Reading { plan, visit: &|object, _| visit(object), accepts_duplicate_keys: false };
+    let (_, found) = read_text(text, false, &reading);
+    found.into_iter().map(|entry| entry.map_err(|error| error.what)).collect()
+}
+
 /// Any YAML or JSON value, from a file with one document.
 pub fn read_value(file: &Path) -> Result<serde_json::Value, InputError> {
     let source = Source::of(file);

@@ -6,10 +6,15 @@ use serde_json::{Map, Value as Json};
 use crate::{cell::Cell, table::Table};
 
 pub(crate) fn result(table: &Table, name: &str) -> CombinedResult {
+    page(table, name, 0, table.collector.limit)
+}
+
+/// At most `limit` rows after the first `offset`.
+pub(crate) fn page(table: &Table, name: &str, offset: usize, limit: usize) -> CombinedResult {
     let collector = &table.collector;
     let names = &collector.columns;
     let mut too_large = vec![false; names.len()];
-    let rows = table.ordered_rows().take(collector.limit).map(|cells| {
+    let rows = table.ordered_rows().skip(offset).take(limit).map(|cells| {
         let columns = cells.into_iter().zip(&mut too_large);
         let columns = columns.map(|(cell, too_large)| {
             *too_large |= cell.is_err();

@@ -204,7 +204,12 @@ impl Table {
         render::result(self, name)
     }
 
-    /// The same with rows cut off at the end until its JSON has at most `max_bytes`, if that is possible.
+    /// At most `limit` rows after the first `offset`, instead of those within the collector's limit.
+    pub fn page(&self, name: &str, offset: usize, limit: usize) -> CombinedResult {
+        render::page(self, name, offset, limit)
+    }
+
+    /// As [`Table::result`], with rows cut off at the end until its JSON has at most `max_bytes`, if that is possible.
     pub fn result_within(&self, name: &str, max_bytes: usize) -> CombinedResult {
         render::cut(self.result(name), max_bytes)
     }

@@ -78,7 +78,7 @@ const OWN_SHORT_NAMES: &[(&str, &str)] = &[
 ];
 
 /// Whether a word is the kind, singular, plural or short name of a kind, optionally with its group.
-pub(super) fn means(word: &str, kind: &str, group: &str) -> bool {
+pub(crate) fn means(word: &str, kind: &str, group: &str) -> bool {
     let word = word.to_lowercase();
     let (name, of) = word.split_once('.').unwrap_or((&word, ""));
     if !of.is_empty() && of != group {
