@@ -127,7 +127,7 @@ pub(crate) fn not_one_of(message: &str, word: &str, known: &[&str]) -> String {
 }
 
 /// The known word with the smallest edit distance, regardless of case. `None` if all are too far away.
-fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let most = match word.chars().count() {
         0..=2 => 0,
         3..=5 => 1,

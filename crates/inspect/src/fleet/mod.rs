@@ -119,14 +119,9 @@ impl ReadCluster {
         self.objects.is_some()
     }
 
-    /// The number of objects that were found.
-    pub fn len(&self) -> usize {
-        self.objects.as_ref().map_or(0, BTreeMap::len)
-    }
-
-    /// Whether no object was found.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Whether an object with this name was found.
+    pub fn has(&self, name: &str) -> bool {
+        self.objects.iter().flat_map(BTreeMap::keys).any(|key| *key.name.name == *name)
     }
 }
 

@@ -39,6 +39,7 @@ pub use location::{Flags, Location, Place};
 pub use notes::Notes;
 pub(crate) use notes::not_shown;
 pub(crate) use object_name::means;
+pub use object_name::plural_of_builtin;
 use origin::{Origin, PendingLists};
 
 /// Objects that were read once, and the engines that evaluate them.

@@ -97,6 +97,17 @@ pub(super) fn is_builtin_kind(word: &str) -> bool {
     SHORT_NAMES.iter().any(|(short, long)| name == *short || name == *long || is_plural_of(name, long))
 }
 
+/// The plural of a kind of Kubernetes, for its singular or its short name.
+pub fn plural_of_builtin(word: &str) -> Option<String> {
+    let (_, singular) = SHORT_NAMES.iter().find(|(short, long)| word == *short || word == *long)?;
+    let is_plural = is_plural_of(word, singular) || word == *singular && singular.ends_with("endpoints");
+    (!is_plural).then(|| match singular {
+        singular if singular.ends_with("ss") => format!("{singular}es"),
+        singular if singular.ends_with('y') => format!("{}ies", singular.trim_end_matches('y')),
+        singular => format!("{singular}s"),
+    })
+}
+
 fn is_plural_of(plural: &str, singular: &str) -> bool {
     plural.strip_suffix('s') == Some(singular)
         || plural.strip_suffix("es") == Some(singular)
@@ -135,6 +146,17 @@ mod tests {
     #[case("shop", false)]
     fn builtin_kinds(#[case] word: &str, #[case] expected: bool) {
         assert_eq!(is_builtin_kind(word), expected);
+    }
+
+    #[rstest]
+    #[case("deploy", Some("deployments"))]
+    #[case("networkpolicy", Some("networkpolicies"))]
+    #[case("ingress", Some("ingresses"))]
+    #[case("deployments", None)]
+    #[case("endpoints", None)]
+    #[case("widget", None)]
+    fn plurals(#[case] word: &str, #[case] expected: Option<&str>) {
+        assert_eq!(plural_of_builtin(word).as_deref(), expected);
     }
 
     #[rstest]
