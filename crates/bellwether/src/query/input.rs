@@ -9,6 +9,7 @@ use bellwether_inspect::{fleet::Shape, shell::program};
 use bellwether_model::{Object, Plan};
 use bellwether_sql::{From, MAX_LIMIT, is_statement, translate};
 use bellwether_tables::Collector;
+use bellwether_terminal::first_few;
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -94,6 +95,7 @@ impl Input {
         if !errors.is_empty() {
             return Err(Outcome { errors, code: BAD_INPUT, ..Outcome::default() });
         }
+        let mut notes = first_few(notes);
         if !notes.is_empty() {
             notes.push(format!("to print the corrected form, run: {} query {file} --show", program()));
         }

@@ -84,20 +84,19 @@ impl Answer {
         }
         let title = if is_one_of_several { format!("{}: ", self.title()) } else { String::new() };
         let last = self.offset.saturating_add(shown);
-        Some(if shown == 0 {
-            format!("{title}no rows after {}; there are {total}", self.offset)
-        } else if last < total {
-            format!("{title}rows {} to {last} of {total}. For the next, use --offset {last}", self.offset + 1)
-        } else {
-            format!("{title}rows {} to {last} of {total}", self.offset + 1)
-        })
+        if shown == 0 {
+            return Some(format!("{title}no rows after {}; there are {total}", self.offset));
+        }
+        let rows = if shown == 1 { format!("row {last}") } else { format!("rows {} to {last}", self.offset + 1) };
+        let next = if last < total { format!(". For the next, use --offset {last}") } else { String::new() };
+        Some(format!("{title}{rows} of {total}{next}"))
     }
 
     fn table(&self, screen: Screen) -> String {
         if self.result.rows.is_empty() {
             return "No rows.\n".to_owned();
         }
-        let mut grid = Grid::new(self.names().map(|name| printable(&name.to_uppercase()).into_owned()));
+        let mut grid = Grid::new(self.names().map(header));
         for row in &self.result.rows {
             let cell = |value: &TypedValue| {
                 let is_number = value.type_ == ValueType::Number;
@@ -176,6 +175,20 @@ fn tables(answers: &[Answer], screen: Screen) -> String {
     }
     let table = |answer: &Answer| format!("{}:\n{}", printable(&answer.title()), answer.table(screen));
     if answers.is_empty() { "No objects found.\n".to_owned() } else { answers.iter().map(table).collect::<Vec<_>>().join("\n") }
+}
+
+/// As kubectl writes headers: `AVAILABLE-REPLICAS` for `availableReplicas`.
+fn header(name: &str) -> String {
+    let mut header = String::new();
+    let mut was_lower = false;
+    for char in printable(name).chars() {
+        if char.is_uppercase() && was_lower {
+            header.push('-');
+        }
+        was_lower = char.is_lowercase();
+        header.extend(char.to_uppercase());
+    }
+    header
 }
 
 fn names(answers: &[Answer]) -> String {

@@ -1,6 +1,6 @@
 //! One cluster as a directory of manifests.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::{BTreeMap, BTreeSet}, path::PathBuf, sync::Arc};
 
 use bellwether_engine::GroupKind;
 use bellwether_model::{Object, Value};
@@ -17,6 +17,8 @@ const DEFAULT_NAMESPACE: &str = "default";
 enum Entry {
     /// The UID of the cluster.
     Uid(String),
+    /// An object of the kind, wanted or not.
+    Kind(GroupKind),
     Object(ObjectKey, FoundObject),
 }
 
@@ -34,8 +36,11 @@ pub(super) fn read(
         let is_cluster = (object.group(), object.kind(), object.name()) == ("", "Namespace", "kube-system");
         let uid = object.at("metadata.uid").and_then(Value::as_text).filter(|_| is_cluster);
         let mut entries: Vec<_> = uid.map(|uid| Entry::Uid(uid.to_owned())).into_iter().collect();
-        let is_wanted = means(&query.kind, object.kind(), object.group())
-            && (query.names.is_empty() || query.names.iter().any(|name| name == object.name()))
+        if !means(&query.kind, object.kind(), object.group()) {
+            return entries;
+        }
+        entries.push(Entry::Kind(GroupKind::new(object.group(), object.kind())));
+        let is_wanted = (query.names.is_empty() || query.names.iter().any(|name| name == object.name()))
             && query.selector.matches(object);
         if is_wanted {
             let key = key_of(object);
@@ -45,13 +50,17 @@ pub(super) fn read(
         }
         entries
     };
-    let (mut objects, mut uid, mut errors) = (BTreeMap::new(), None, Vec::new());
+    let (mut objects, mut kinds) = (BTreeMap::new(), BTreeSet::new());
+    let (mut uid, mut errors) = (None, Vec::new());
     for entry in bellwether_input::read(paths, &decode, &visit) {
         match entry {
             Ok(entries) => {
                 for entry in entries {
                     match entry {
                         Entry::Uid(own) => uid = Some(own),
+                        Entry::Kind(kind) => {
+                            kinds.insert(kind);
+                        }
                         Entry::Object(key, object) => {
                             objects.insert(key, object);
                         }
@@ -61,9 +70,7 @@ pub(super) fn read(
             Err(error) => errors.push(error.to_string()),
         }
     }
-    let mut kinds: Vec<&GroupKind> = objects.keys().map(|key| &key.kind).collect();
-    kinds.dedup();
-    if let [_, _, ..] = &*kinds {
+    if kinds.len() > 1 {
         let names: Vec<_> = kinds.iter().map(ToString::to_string).collect();
         let error = format!("ambiguous kind {:?}: {}. Give the API group", query.kind, names.join(", "));
         return ReadCluster::unread(cluster, error);
@@ -71,7 +78,7 @@ pub(super) fn read(
     ReadCluster {
         name: Arc::clone(&cluster.name),
         inventory: inventory(cluster, uid.as_deref()),
-        kind: kinds.first().map(|kind| (*kind).clone()),
+        kind: kinds.pop_first(),
         objects: Some(objects),
         errors,
         notes: Vec::new(),
