@@ -47,9 +47,8 @@ impl Grid {
             fit(&mut widths, screen);
         }
         // A column of numbers has its header at the right, too.
-        let is_number = |column: usize| {
-            self.rows.iter().filter_map(|row| row.get(column)).any(|cell| cell.is_number)
-        };
+        let is_number =
+            |column: usize| self.rows.iter().filter_map(|row| row.get(column)).any(|cell| cell.is_number);
         let numbers: Vec<_> = (0..self.headers.len()).map(is_number).collect();
         let headers = self.headers.iter().zip(&numbers);
         let headers: Vec<_> =

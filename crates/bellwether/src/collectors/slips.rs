@@ -31,7 +31,8 @@ pub(crate) fn kind_of_bare(document: &Object<'_>) -> Option<(&'static str, &'sta
     let is_known = |name: &str| name == "name" || FIELDS.contains(&name);
     let has_columns = ["select", "groupBy", "combinedFields"].iter().any(|field| fields.get(field).is_some());
     // The version is that of the group, and is not checked in a bare document.
-    (has_columns && fields.iter().all(|(name, _)| is_known(name))).then_some(("bellwether.dev/v1alpha1", KIND))
+    (has_columns && fields.iter().all(|(name, _)| is_known(name)))
+        .then_some(("bellwether.dev/v1alpha1", KIND))
 }
 
 impl Written {
@@ -56,7 +57,12 @@ impl Written {
                 // The schema reports it.
                 Some(other) => {
                     fields.insert("spec".to_owned(), other);
-                    return Self { name: object.name().to_owned(), manifest: Json::Object(fields), slips, is_bare };
+                    return Self {
+                        name: object.name().to_owned(),
+                        manifest: Json::Object(fields),
+                        slips,
+                        is_bare,
+                    };
                 }
                 None => Map::new(),
             }
@@ -64,8 +70,7 @@ impl Written {
         let inner_name = spec.remove("name");
         if let Some(name) = &inner_name {
             let legal = legal_name(name.as_str().unwrap_or_default());
-            let becomes =
-                if Some(&*legal) == name.as_str() { String::new() } else { format!(" as {legal}") };
+            let becomes = if Some(&*legal) == name.as_str() { String::new() } else { format!(" as {legal}") };
             slip("name", format!("unknown field \"name\": move it to metadata.name{becomes}"));
         }
         if let Some(select) = spec.get_mut("select")
@@ -129,13 +134,15 @@ fn as_columns(select: &Json) -> Option<Json> {
         let path = entry.as_str().or_else(|| entry.get("path")?.as_str()).unwrap_or_default();
         let name = last_field(path).unwrap_or("value").to_owned();
         let others = (2..).map(|number| format!("{name}_{number}"));
-        let name = [name.clone()].into_iter().chain(others).find(|name| !names.contains(name)).unwrap_or(name);
+        let name =
+            [name.clone()].into_iter().chain(others).find(|name| !names.contains(name)).unwrap_or(name);
         names.push(name.clone());
         json!({ "name": name, "def": entry })
     };
     match select {
         Json::Array(entries) if entries.iter().any(is_bare) => {
-            let columns = entries.iter().map(|entry| if is_bare(entry) { column(entry) } else { entry.clone() });
+            let columns =
+                entries.iter().map(|entry| if is_bare(entry) { column(entry) } else { entry.clone() });
             Some(columns.collect())
         }
         one if is_bare(one) => Some(Json::Array(vec![column(one)])),

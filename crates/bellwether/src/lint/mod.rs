@@ -121,15 +121,11 @@ fn findings(object: &Object<'_>) -> Vec<Finding> {
 impl LintedObject {
     fn of(object: &Object<'_>, location: &ObjectLocation<'_>) -> Self {
         let lines = location.lines();
-        let collector = KindSchema::of(KIND).filter(|_| object.kind() == KIND);
-        let Linted { name, findings, is_bare, corrected } = match collector {
-            Some(schema) => status_collector::lint(object, schema),
-            None => Linted {
-                name: object.name().to_owned(),
-                findings: findings(object),
-                is_bare: false,
-                corrected: None,
-            },
+        let Linted { name, findings, is_bare, corrected } = if object.kind() == KIND {
+            status_collector::lint(object)
+        } else {
+            let (name, findings) = (object.name().to_owned(), findings(object));
+            Linted { name, findings, is_bare: false, corrected: None }
         };
         let found = findings.into_iter().map(|finding| match finding.field() {
             Some(field) if is_bare => {

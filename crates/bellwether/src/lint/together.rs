@@ -37,7 +37,8 @@ impl References {
 }
 
 fn collectors_of(object: &Object<'_>, lines: &Lines) -> Vec<(String, String, usize)> {
-    let clauses = object.at("spec.downsync").and_then(Value::as_list).filter(|_| object.kind() == "BindingPolicy");
+    let clauses =
+        object.at("spec.downsync").and_then(Value::as_list).filter(|_| object.kind() == "BindingPolicy");
     let mut collectors = Vec::new();
     for (clause_index, clause) in clauses.into_iter().flatten().enumerate() {
         let names = clause.get("statusCollectors").and_then(Value::as_list).unwrap_or_default();

@@ -42,17 +42,23 @@ pub(super) struct NamedCollector {
 
 impl Input {
     pub(super) fn of(command: &Query) -> Result<Self, Outcome> {
-        if is_statement(&command.query) { Self::of_statement(&command.query) } else { Self::of_files(&command.query) }
+        if is_statement(&command.query) {
+            Self::of_statement(&command.query)
+        } else {
+            Self::of_files(&command.query)
+        }
     }
 
     fn of_statement(text: &str) -> Result<Self, Outcome> {
-        let statement = translate(text).map_err(|error| Outcome::bad_input(format!("invalid statement: {error}")))?;
+        let statement =
+            translate(text).map_err(|error| Outcome::bad_input(format!("invalid statement: {error}")))?;
         let collector = Collector::compile(&statement.spec).map_err(|errors| Outcome {
             errors: errors.iter().map(|error| format!("invalid statement: {error}")).collect(),
             code: BAD_INPUT,
             ..Outcome::default()
         })?;
-        let spec = serde_json::to_value(&statement.spec).map_err(|error| Outcome::bad_input(error.to_string()))?;
+        let spec =
+            serde_json::to_value(&statement.spec).map_err(|error| Outcome::bad_input(error.to_string()))?;
         let manifest = json!({
             "apiVersion": format!("{GROUP}/{VERSION}"),
             "kind": KIND,
@@ -106,11 +112,11 @@ impl Input {
     pub(super) fn show(&self) -> Result<Outcome> {
         let manifests = self.collectors.iter().map(|named| manifest(&named.manifest));
         let text = manifests.collect::<Result<Vec<_>>>()?.join("---\n");
-        let notes = self.collectors.iter().filter_map(|named| {
-            (named.columns.is_some() && (named.offset > 0 || named.limit > MAX_LIMIT)).then(|| {
-                format!("a StatusCollector has no OFFSET, and a limit of at most {MAX_LIMIT}")
-            })
-        });
+        let is_more = |named: &&NamedCollector| {
+            named.columns.is_some() && (named.offset > 0 || named.limit > MAX_LIMIT)
+        };
+        let note = format!("a StatusCollector has no OFFSET, and a limit of at most {MAX_LIMIT}");
+        let notes = self.collectors.iter().find(is_more).map(|_| note).into_iter();
         Ok(Outcome { text, notes: notes.collect(), ..Outcome::default() })
     }
 }
@@ -126,7 +132,7 @@ fn read(
     let line = |field: &str| {
         lines.of(if written.is_bare { field.strip_prefix("spec.").unwrap_or(field) } else { field })
     };
-    let Checked { spec, collector } = check(written.spec()).map_err(|findings| {
+    let Checked { spec, collector } = check(&written).map_err(|findings| {
         let sentence = |finding: &crate::rules::Finding| {
             let line = finding.field().map_or_else(|| lines.first(), line);
             format!("{file}:{line}: {finding}")
@@ -134,7 +140,8 @@ fn read(
         findings.iter().map(sentence).collect::<Vec<_>>()
     })?;
     let slips = written.slips.iter();
-    let slips = slips.map(|slip| format!("{file}:{}: {}: {}", line(&slip.field), slip.field, slip.message)).collect();
+    let slips =
+        slips.map(|slip| format!("{file}:{}: {}: {}", line(&slip.field), slip.field, slip.message)).collect();
     let named = NamedCollector {
         name: or_unnamed(&written.name).to_owned(),
         collector: Arc::new(collector),

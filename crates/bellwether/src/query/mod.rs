@@ -44,12 +44,15 @@ pub(crate) fn run(command: &Query, screen: Screen) -> Result<Outcome> {
     for Request { hub, clusters, objects } in requests {
         let fleet = fleet::read(hub, clusters, &objects, &settings)?;
         let evaluated = fleet::tables(&fleet, &objects, &collectors, input.shape);
-        errors.extend(unread(&fleet, &objects).into_iter().filter(|error| !errors.contains(error)).collect::<Vec<_>>());
+        errors.extend(
+            unread(&fleet, &objects).into_iter().filter(|error| !errors.contains(error)).collect::<Vec<_>>(),
+        );
         notes.extend(of_clusters(&fleet, |cluster| &cluster.notes));
         answers.extend(evaluated.iter().flat_map(|evaluated| answers_of(evaluated, &input, command)));
     }
-    errors.extend(answers.iter().flat_map(Answer::errors));
-    notes.extend(answers.iter().filter_map(|answer| answer.more(answers.len() > 1)));
+    let several = answers.len() > 1;
+    errors.extend(answers.iter().flat_map(|answer| answer.errors(several)));
+    notes.extend(answers.iter().filter_map(|answer| answer.more(several)));
     let text = match print::print(&answers, command.output, screen)? {
         Ok(text) => text,
         Err(error) => return Ok(Outcome::bad_input(error)),

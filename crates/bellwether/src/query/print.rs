@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use bellwether_api::{AggregationError, ClusterCounts, CombinedResult, ResultRow, RowError, TypedValue, ValueType};
+use bellwether_api::{
+    AggregationError, ClusterCounts, CombinedResult, ResultRow, RowError, TypedValue, ValueType,
+};
 use bellwether_inspect::fleet::{Evaluated, ObjectKey};
 use bellwether_terminal::{Grid, GridCell, Screen, printable};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
@@ -62,16 +64,17 @@ impl Answer {
     }
 
     /// What could not be evaluated.
-    pub(super) fn errors(&self) -> Vec<String> {
+    pub(super) fn errors(&self, is_one_of_several: bool) -> Vec<String> {
+        let title = if is_one_of_several { format!("{}: ", self.title()) } else { String::new() };
         let place = |column: &str| {
-            if column.is_empty() { "filter".to_owned() } else { format!("column {column}") }
+            if column.is_empty() { "filter".to_owned() } else { format!("column {column:?}") }
         };
         let of_rows = self.result.row_errors.iter().map(|RowError { cluster, column, error }| {
-            format!("{}: cluster {cluster}, {}: {error}", self.title(), place(column))
+            format!("{title}cluster {cluster}, {}: {error}", place(column))
         });
         let of_values = self.result.aggregation_errors.iter();
-        let of_values = of_values
-            .map(|AggregationError { column, error }| format!("{}: {}: {error}", self.title(), place(column)));
+        let of_values =
+            of_values.map(|AggregationError { column, error }| format!("{title}{}: {error}", place(column)));
         of_rows.chain(of_values).collect()
     }
 
@@ -87,7 +90,8 @@ impl Answer {
         if shown == 0 {
             return Some(format!("{title}no rows after {}; there are {total}", self.offset));
         }
-        let rows = if shown == 1 { format!("row {last}") } else { format!("rows {} to {last}", self.offset + 1) };
+        let rows =
+            if shown == 1 { format!("row {last}") } else { format!("rows {} to {last}", self.offset + 1) };
         let next = if last < total { format!(". For the next, use --offset {last}") } else { String::new() };
         Some(format!("{title}{rows} of {total}{next}"))
     }
@@ -174,7 +178,11 @@ fn tables(answers: &[Answer], screen: Screen) -> String {
         return one.table(screen);
     }
     let table = |answer: &Answer| format!("{}:\n{}", printable(&answer.title()), answer.table(screen));
-    if answers.is_empty() { "No objects found.\n".to_owned() } else { answers.iter().map(table).collect::<Vec<_>>().join("\n") }
+    if answers.is_empty() {
+        "No objects found.\n".to_owned()
+    } else {
+        answers.iter().map(table).collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// As kubectl writes headers: `AVAILABLE-REPLICAS` for `availableReplicas`.

@@ -22,9 +22,14 @@ pub(super) fn requests(command: &Query, input: &Input) -> Result<Vec<Request>, S
     let mut kinds: Vec<(String, Vec<String>)> = Vec::new();
     match (&input.from, &*command.objects) {
         (Some(from), []) => kinds.push((from.kind.clone(), from.name.iter().cloned().collect())),
-        (Some(_), [object, ..]) => return Err(format!("objects given twice: after FROM, and as {object}. Remove one")),
+        (Some(_), [object, ..]) => {
+            return Err(format!("objects given twice: after FROM, and as {object}. Remove one"));
+        }
         (None, []) => {
-            return Err("no objects. Give a kind, or objects as KIND/NAME, e.g. deployments or deployments/web".to_owned());
+            return Err(
+                "no objects. Give a kind, or objects as KIND/NAME, e.g. deployments or deployments/web"
+                    .to_owned(),
+            );
         }
         (None, objects) => {
             for object in objects {
@@ -32,7 +37,10 @@ pub(super) fn requests(command: &Query, input: &Input) -> Result<Vec<Request>, S
             }
         }
     }
-    if input.from.is_none() && matches!(input.shape, bellwether_inspect::fleet::Shape::OneTable) && kinds.len() > 1 {
+    if input.from.is_none()
+        && matches!(input.shape, bellwether_inspect::fleet::Shape::OneTable)
+        && kinds.len() > 1
+    {
         return Err("a statement reads objects of one kind".to_owned());
     }
     let namespace = match &command.namespace {
@@ -74,7 +82,10 @@ fn clusters(command: &Query) -> Result<(Option<ClusterToRead>, Vec<ClusterToRead
     let mut labels: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
     for given in cluster_labels {
         if !clusters.iter().any(|cluster| cluster.name == given.cluster) {
-            return Err(format!("--cluster-labels for unknown cluster {:?}. Add --cluster {}=…", given.cluster, given.cluster));
+            return Err(format!(
+                "--cluster-labels for unknown cluster {:?}. Add --cluster {}=…",
+                given.cluster, given.cluster
+            ));
         }
         labels.entry(&given.cluster).or_default().extend(given.labels.clone());
     }
@@ -84,9 +95,10 @@ fn clusters(command: &Query) -> Result<(Option<ClusterToRead>, Vec<ClusterToRead
             return Err(format!("duplicate --cluster {:?}: use different names", cluster.name));
         }
         let from = match &cluster.target {
-            ClusterTarget::Kubeconfig { path, context } => {
-                ReadFrom::ApiServer(ClientOptions { kubeconfig: Some(path.clone()), context: context.clone() })
-            }
+            ClusterTarget::Kubeconfig { path, context } => ReadFrom::ApiServer(ClientOptions {
+                kubeconfig: Some(path.clone()),
+                context: context.clone(),
+            }),
             ClusterTarget::Directory(path) => ReadFrom::Files(vec![path.clone()]),
         };
         let labels = labels.get(cluster.name.as_str()).cloned().unwrap_or_default();

@@ -66,7 +66,8 @@ impl Server {
             Source::Failed(error) => ReadCluster::unread(&cluster, error.to_string()),
             Source::Files(paths) => directory::read(&cluster, &paths, query, namespace, settings),
             Source::Connected(connection) => {
-                let reading = Reading { cluster: &cluster, connection: &connection, query, namespace, settings };
+                let reading =
+                    Reading { cluster: &cluster, connection: &connection, query, namespace, settings };
                 reading.read().await.unwrap_or_else(|error| ReadCluster::unread(&cluster, error))
             }
         }
@@ -132,7 +133,8 @@ impl Reading<'_> {
         let visit = |object: &Object<'_>| {
             // Of a Secret, only the metadata was requested: its kind is PartialObjectMetadata.
             let object = object.clone().of_kind(api_version.as_str(), &*kind.kind);
-            let is_named = self.query.names.is_empty() || self.query.names.iter().any(|name| name == object.name());
+            let is_named =
+                self.query.names.is_empty() || self.query.names.iter().any(|name| name == object.name());
             is_named.then(|| {
                 let key = key(kind, object.namespace(), object.name());
                 (key, FoundObject::of(&object, &context, &keep))
@@ -169,7 +171,11 @@ impl Reading<'_> {
                     None => String::new(),
                 };
                 let user = user_in(why);
-                format!("{}. {}", refusal(user, &format!("list {resource}{place}")), grant(user, "list", resource))
+                format!(
+                    "{}. {}",
+                    refusal(user, &format!("list {resource}{place}")),
+                    grant(user, "list", resource)
+                )
             }
             error => format!("cannot list {resource}: {error}"),
         }
@@ -188,7 +194,10 @@ fn no_response(connection: &Connection, within: Duration) -> String {
 
 /// The UID of the namespace kube-system, if the user may read it.
 async fn uid(snapshot: &ClusterSnapshot) -> Option<String> {
-    let json = snapshot.get(&GroupKind::new("", "Namespace"), &NamespacedName::new("", "kube-system")).await.ok()??;
+    let json = snapshot
+        .get(&GroupKind::new("", "Namespace"), &NamespacedName::new("", "kube-system"))
+        .await
+        .ok()??;
     let object = Object::from_json(&json, &bellwether_model::Plan::identity()).ok()?;
     object.at("metadata.uid").and_then(Value::as_text).map(str::to_owned)
 }

@@ -1,6 +1,10 @@
 //! One cluster as a directory of manifests.
 
-use std::{collections::{BTreeMap, BTreeSet}, path::PathBuf, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use bellwether_engine::GroupKind;
 use bellwether_model::{Object, Value};

@@ -36,9 +36,8 @@ impl FoundObject {
 /// When a field manager last wrote the status.
 fn status_time(object: &Object<'_>) -> Option<String> {
     let managers = object.at("metadata.managedFields").and_then(Value::as_list).unwrap_or_default();
-    let of_status = managers.iter().filter(|entry| {
-        entry.get("subresource").and_then(Value::as_text) == Some("status")
-    });
+    let of_status =
+        managers.iter().filter(|entry| entry.get("subresource").and_then(Value::as_text) == Some("status"));
     of_status.filter_map(|entry| entry.get("time").and_then(Value::as_text)).max().map(str::to_owned)
 }
 
@@ -58,7 +57,10 @@ impl Propagation {
         map([
             ("found", self.found.map_or(Value::Null, Value::Bool)),
             ("stale", Value::Bool(self.stale)),
-            ("lastReturnedUpdateTimestamp", self.updated.map_or(Value::Null, |time| Value::Text(time.into()))),
+            (
+                "lastReturnedUpdateTimestamp",
+                self.updated.map_or(Value::Null, |time| Value::Text(time.into())),
+            ),
             ("observedGeneration", self.observed_generation.map_or(Value::Null, Value::Int)),
             ("health", Value::Text(self.health.name().into())),
             ("progress", self.progress.map_or(Value::Null, |progress| Value::Int(progress.into()))),
@@ -69,13 +71,15 @@ impl Propagation {
 /// Of an object that a cluster does not have.
 pub(super) fn missing() -> Value<'static> {
     let (found, health) = (Some(false), State::Missing);
-    Propagation { found, stale: false, updated: None, observed_generation: None, health, progress: None }.value()
+    Propagation { found, stale: false, updated: None, observed_generation: None, health, progress: None }
+        .value()
 }
 
 /// Of an object in a cluster that could not be read.
 pub(super) fn unread() -> Value<'static> {
     let (stale, health) = (true, State::Unknown);
-    Propagation { found: None, stale, updated: None, observed_generation: None, health, progress: None }.value()
+    Propagation { found: None, stale, updated: None, observed_generation: None, health, progress: None }
+        .value()
 }
 
 /// The variable `obj` of an object that no cluster in question has.
@@ -92,7 +96,10 @@ pub(super) fn identity(key: &ObjectKey) -> Value<'static> {
 
 /// The variable `inventory`.
 pub(super) fn inventory(cluster: &ClusterToRead, uid: Option<&str>) -> Value<'static> {
-    let labels = cluster.labels.iter().map(|(key, value)| (Cow::Owned(key.clone()), Value::Text(value.clone().into())));
+    let labels = cluster
+        .labels
+        .iter()
+        .map(|(key, value)| (Cow::Owned(key.clone()), Value::Text(value.clone().into())));
     map([
         ("name", Value::Text(cluster.name.to_string().into())),
         ("labels", Value::Map(labels.collect())),

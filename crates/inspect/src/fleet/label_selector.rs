@@ -34,7 +34,9 @@ impl Selector {
             let end = end_of_requirement(rest);
             let one = rest[..end].trim();
             requirements.push(requirement(one).ok_or_else(|| {
-                format!("invalid label selector {one:?}: use KEY=VALUE, KEY!=VALUE, KEY, !KEY, or KEY in (A, B)")
+                format!(
+                    "invalid label selector {one:?}: use KEY=VALUE, KEY!=VALUE, KEY, !KEY, or KEY in (A, B)"
+                )
             })?);
             rest = rest[end..].trim_start_matches(',').trim();
         }

@@ -20,14 +20,14 @@ use bellwether_model::Value;
 use jiff::Timestamp;
 use tokio::{runtime::Builder, task::JoinSet};
 
+use self::{
+    api_server::Server,
+    found::{FoundObject, inventory},
+};
 pub use self::{
     fields::Fields,
     label_selector::Selector,
     rows::{Evaluated, Shape, tables},
-};
-use self::{
-    api_server::Server,
-    found::{FoundObject, inventory},
 };
 
 /// A cluster to read.

@@ -52,7 +52,10 @@ pub fn tables(
             let objects = known.unwrap_or_else(|| found_objects(fleet));
             let of_object = |object: ObjectKey| {
                 let mut rows = Rows::new(collectors);
-                fleet.clusters.iter().for_each(|cluster| rows.add(fleet, cluster, Some(&object), &cluster.name));
+                fleet
+                    .clusters
+                    .iter()
+                    .for_each(|cluster| rows.add(fleet, cluster, Some(&object), &cluster.name));
                 Evaluated { object: Some(object), clusters: rows.clusters, tables: rows.tables }
             };
             objects.into_iter().map(of_object).collect()
@@ -148,7 +151,8 @@ impl Rows {
             (None, None, None) => Cow::Owned(Value::Null),
         };
         let returned = found.map_or(Value::Null, returned);
-        let row = Row { inventory: &cluster.inventory, obj: &obj, returned: &returned, propagation: &propagation };
+        let row =
+            Row { inventory: &cluster.inventory, obj: &obj, returned: &returned, propagation: &propagation };
         for table in &mut self.tables {
             table.upsert(name, &row);
         }
