@@ -2,7 +2,11 @@
 //!
 //! The API server has checked some of this for the objects in a cluster, and nothing for those in files.
 
-use std::{collections::BTreeSet, mem, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    mem,
+    sync::{Arc, LazyLock},
+};
 
 use bellwether_api::{Aggregator, Expression, StatusCollectorSpec};
 use bellwether_expr::{CompileError, Place, Program, Scope, Type};
@@ -248,8 +252,10 @@ fn name_of(function: Aggregator) -> &'static str {
 
 /// As in the schema of the CRD.
 fn is_column_name(name: &str) -> bool {
-    let Ok(pattern) = Regex::new(r"^[^\t\n\f\r \pC]([^\pC]*[^\t\n\f\r \pC])?$") else { return true };
-    name.chars().count() <= 63 && pattern.is_match(name)
+    // Such a pattern always compiles.
+    static PATTERN: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^[^\t\n\f\r \pC]([^\pC]*[^\t\n\f\r \pC])?$").ok());
+    name.chars().count() <= 63 && PATTERN.as_ref().is_some_and(|pattern| pattern.is_match(name))
 }
 
 fn in_field(field: &str, error: CompileError) -> CollectorError {
