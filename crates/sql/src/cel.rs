@@ -95,7 +95,7 @@ pub(crate) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Words that are no names in CEL.
+/// Words that CEL reserves.
 const RESERVED: &[&str] = &[
     "as",
     "break",
@@ -120,7 +120,7 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// `.field`, or `['a/b']` where the field is no name in CEL.
+/// `.field`, or `['a/b']` where a dot cannot be followed by it.
 pub(crate) fn field(name: &str) -> String {
     let mut chars = name.chars();
     let starts = chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_');

@@ -292,15 +292,19 @@ fn order_by(
     let mut found: Vec<OrderBy> = Vec::new();
     for one in expressions {
         let at = one.expr.span().start;
-        if one.options.nulls_first.is_some() || one.with_fill.is_some() {
-            return Err(SqlError::at(at, "NULLS FIRST and NULLS LAST are not supported")
-                .hint("filter with IS NOT NULL, or use COALESCE"));
-        }
         let descending = match &one.options.sort {
             None | Some(OrderBySort::Asc) => false,
             Some(OrderBySort::Desc) => true,
             Some(OrderBySort::Using(_)) => return Err(unsupported(at, "ORDER BY … USING")),
         };
+        if one.with_fill.is_some() {
+            return Err(unsupported(at, "WITH FILL"));
+        }
+        if one.options.nulls_first == Some(descending) {
+            let (where_, order) = if descending { ("last", "descending") } else { ("first", "ascending") };
+            return Err(SqlError::at(at, format!("NULL comes {where_} in {order} order"))
+                .hint("filter with IS NOT NULL, or order by COALESCE"));
+        }
         let index = referenced(&one.expr, columns)?
             .map_or_else(|| ordering_column(&one.expr, columns, groups), Ok)?;
         let column = columns[index].name.clone();

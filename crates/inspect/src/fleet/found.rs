@@ -23,22 +23,24 @@ impl FoundObject {
         let propagation = Propagation {
             found: Some(true),
             stale: false,
-            updated: status_time(object),
+            updated: last_status_update(object),
             observed_generation: observed,
             health: verdict.state,
-            progress: (verdict.state != State::Unknown).then_some(verdict.progress),
+            progress: Some(verdict.progress),
         };
         let fields = object.without(&[&["metadata", "managedFields"]]).fields().kept_by(plan);
         Self { fields, propagation: propagation.value() }
     }
 }
 
-/// When a field manager last wrote the status.
-fn status_time(object: &Object<'_>) -> Option<String> {
-    let managers = object.at("metadata.managedFields").and_then(Value::as_list).unwrap_or_default();
-    let of_status =
-        managers.iter().filter(|entry| entry.get("subresource").and_then(Value::as_text) == Some("status"));
-    of_status.filter_map(|entry| entry.get("time").and_then(Value::as_text)).max().map(str::to_owned)
+/// When the status was written last, by the managed fields; of a kind without a status subresource, when the
+/// object was. RFC 3339 in UTC sorts like the time.
+fn last_status_update(object: &Object<'_>) -> Option<String> {
+    let writes = object.at("metadata.managedFields").and_then(Value::as_list).unwrap_or_default();
+    let time = |write: &Value<'_>| write.get("time").and_then(Value::as_text).map(str::to_owned);
+    let is_status = |write: &&Value<'_>| write.get("subresource").and_then(Value::as_text) == Some("status");
+    let of_status = writes.iter().filter(is_status).filter_map(time).max();
+    of_status.or_else(|| writes.iter().filter_map(time).max())
 }
 
 /// What is known of an object in a cluster.
@@ -71,7 +73,7 @@ impl Propagation {
 /// Of an object that a cluster does not have.
 pub(super) fn missing() -> Value<'static> {
     let (found, health) = (Some(false), State::Missing);
-    Propagation { found, stale: false, updated: None, observed_generation: None, health, progress: None }
+    Propagation { found, stale: false, updated: None, observed_generation: None, health, progress: Some(0) }
         .value()
 }
 

@@ -119,6 +119,10 @@ fn check(spec: &StatusCollectorSpec) {
     "SELECT status.phase FROM a GROUP BY status.phase ORDER BY COUNT(*) DESC",
     "groupBy phase: returned.status.phase | combinedFields count: COUNT() | orderBy count descending"
 )]
+#[case::order_of_nulls(
+    "SELECT kind FROM a ORDER BY kind ASC NULLS FIRST, spec.x DESC NULLS LAST",
+    "select kind: obj.kind, x: obj.spec.x | orderBy kind, x descending"
+)]
 #[case::distinct("SELECT DISTINCT status.phase FROM a", "groupBy phase: returned.status.phase")]
 fn columns_and_clauses(#[case] sql: &str, #[case] expected: &str) {
     let statement = translated(sql);
