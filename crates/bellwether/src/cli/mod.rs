@@ -1,8 +1,10 @@
 //! The commands and their flags. Doc comments are the help that users read.
 
+mod clusters;
 mod groups;
 mod rollups;
 
+pub use clusters::{ClusterArgument, ClusterTarget, cluster};
 pub use groups::{
     Adopt, BelowArgs, Demo, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait, Whose,
 };
