@@ -4,7 +4,7 @@ mod clusters;
 mod groups;
 mod rollups;
 
-pub use clusters::{ClusterArgument, ClusterTarget, cluster};
+pub use clusters::{ClusterArgs, ClusterArgument, ClusterLabels, ClusterTarget, cluster};
 pub use groups::{
     Adopt, BelowArgs, Demo, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait, Whose,
 };
@@ -231,6 +231,9 @@ pub struct Controller {
         hide_env = true
     )]
     pub without_health_rules: bool,
+
+    #[command(flatten)]
+    pub clusters: ClusterArgs,
 
     #[command(flatten)]
     pub below: BelowArgs,
