@@ -197,6 +197,7 @@ impl ControllerLoop {
                 let senders = self.senders.clone();
                 let connected =
                     ConnectedCluster::remote(cluster.clone(), self.generation, access, remote, senders);
+                self.metrics.connected(cluster.clone(), Arc::clone(connected.reader.counters()));
                 self.clusters.insert(cluster.clone(), connected);
                 let metadata = ClusterEvent::Metadata(metadata);
                 self.step([
@@ -214,6 +215,7 @@ impl ControllerLoop {
             }
             InventoryChange::Removed(cluster) => {
                 self.clusters.remove(&cluster);
+                self.metrics.disconnected(&cluster);
                 self.unconnected.remove(&cluster);
                 self.step([Event::Cluster(cluster, ClusterEvent::Removed)]);
             }
@@ -363,7 +365,7 @@ impl ControllerLoop {
 
     fn update_stats(&mut self) {
         if self.stats_due && self.stats_updated.elapsed() >= STATS_INTERVAL {
-            self.metrics.counted(self.driver.stats(), now().time, self.recorder.dropped());
+            self.metrics.counted(self.driver.stats(), self.recorder.dropped());
             self.stats_updated = Instant::now();
             self.stats_due = false;
         }

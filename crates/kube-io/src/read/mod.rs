@@ -25,6 +25,7 @@ mod watch_stream;
 
 pub use bellwether_wire::backoff::BackoffLimits;
 pub use bellwether_wire::read_error::ReadError;
+pub(crate) use reader_counters::ReaderTotals;
 pub use reader_counters::{Count, ReaderCounters};
 pub(crate) use rest_mapper::KindsReceiver;
 pub use rest_mapper::RestMapper;

@@ -1,6 +1,7 @@
 //! Counters and liveness of a reader.
 
 use std::{
+    ops::Add,
     sync::{
         Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -38,7 +39,53 @@ pub struct ReaderCounters {
     probed: AtomicU64,
 }
 
+/// The values of [`ReaderCounters`], or their sum over several readers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReaderTotals {
+    pub(crate) lists: u64,
+    pub(crate) relists: u64,
+    pub(crate) watches: u64,
+    pub(crate) open_watches: u64,
+    pub(crate) decoded: u64,
+    pub(crate) malformed: u64,
+    pub(crate) errors: u64,
+    pub(crate) forbidden: u64,
+    pub(crate) discoveries: u64,
+}
+
+impl Add for ReaderTotals {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            lists: self.lists + other.lists,
+            relists: self.relists + other.relists,
+            watches: self.watches + other.watches,
+            open_watches: self.open_watches + other.open_watches,
+            decoded: self.decoded + other.decoded,
+            malformed: self.malformed + other.malformed,
+            errors: self.errors + other.errors,
+            forbidden: self.forbidden + other.forbidden,
+            discoveries: self.discoveries + other.discoveries,
+        }
+    }
+}
+
 impl ReaderCounters {
+    pub(crate) fn totals(&self) -> ReaderTotals {
+        ReaderTotals {
+            lists: self.lists.get(),
+            relists: self.relists.get(),
+            watches: self.watches.get(),
+            open_watches: self.open_watches.get(),
+            decoded: self.decoded.get(),
+            malformed: self.malformed.get(),
+            errors: self.errors.get(),
+            forbidden: self.forbidden.get(),
+            discoveries: self.discoveries.get(),
+        }
+    }
+
     /// The time of the last response to the feed that has been silent longest. API servers send a bookmark on
     /// every watch about once a minute.
     pub fn oldest_response(&self) -> Option<Timestamp> {
