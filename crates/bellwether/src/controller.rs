@@ -16,7 +16,7 @@ use bellwether_inspect::shell::program;
 use bellwether_kube_io::{
     client::ClientOptions,
     controller_loop::ControllerLoop,
-    inventory::{Inventory, InventorySettings},
+    inventory::{AccessProviders, InventorySettings},
     leader_election::{LeaderElector, Leadership, LeaseSettings},
     read::ReaderSettings,
     write::{CallError, REQUEST_TIMEOUT, Recorder, call, olm::sync_operator_condition},
@@ -85,6 +85,8 @@ async fn control(command: &Controller) -> Result<()> {
         process::exit(1);
     });
     let clusters = command.clusters.kubeconfigs().map_err(|error| anyhow!(error))?;
+    let providers = command.clusters.cluster_profile_providers.as_deref();
+    let access_providers = providers.map(AccessProviders::read).transpose()?;
     let login = ClientOptions { kubeconfig: command.kubeconfig.clone(), context: command.context.clone() };
     let connection = login.connect().await?;
     connection.check().await?;
@@ -118,6 +120,7 @@ async fn control(command: &Controller) -> Result<()> {
     let inventory = InventorySettings {
         namespace: own_namespace(command.namespace.as_deref()),
         clusters,
+        access_providers,
         allow_insecure: command.clusters.insecure_clusters,
         max_connecting: command.clusters.max_connecting_clusters.into(),
         probe_interval: command.clusters.probe_interval,
@@ -134,8 +137,7 @@ async fn control(command: &Controller) -> Result<()> {
         ControllerLoop::new(engine, connection.client.clone(), settings, leadership.clone(), recorder);
     // BindingPolicies are cluster-scoped: a controller of one namespace does not use other clusters.
     if command.watch_namespace.is_none() {
-        controller_loop =
-            controller_loop.with_inventory(Inventory::start(connection.client.clone(), inventory));
+        controller_loop.start_inventory(inventory);
     }
     if let Candidate::Elected(elector) = &candidate {
         controller_loop.relist_on(elector.restored());

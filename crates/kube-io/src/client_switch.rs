@@ -7,7 +7,7 @@ use kube::{
     Client,
     client::{Body, ClientBuilder},
 };
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tower::service_fn;
 
 /// A client for the address and the credentials that the inventory has for a cluster.
@@ -18,6 +18,8 @@ pub(crate) struct Access {
     pub(crate) server: Arc<str>,
     /// Differs if anything in the kubeconfig differs.
     pub(crate) fingerprint: u64,
+    /// Notified when the API server rejects the credentials.
+    pub(crate) rejected: Arc<Notify>,
 }
 
 impl fmt::Debug for Access {

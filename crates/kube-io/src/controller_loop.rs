@@ -24,7 +24,7 @@ use tracing::{debug, error, info, warn};
 use crate::{
     clock::now,
     connected_cluster::{ConnectedCluster, EventSenders, Generation},
-    inventory::{Inventory, InventoryChange},
+    inventory::{Inventory, InventoryChange, InventorySettings},
     leader_election::Leadership,
     metrics::Metrics,
     read::ReaderSettings,
@@ -116,10 +116,11 @@ impl ControllerLoop {
         self.restored = Some(restored);
     }
 
-    /// Reads the clusters of this inventory, too.
-    pub fn with_inventory(mut self, inventory: Inventory) -> Self {
-        self.inventory = Some(inventory);
-        self
+    /// Also reads the clusters of the inventory, which come and go.
+    pub fn start_inventory(&mut self, settings: InventorySettings) {
+        if let Ok(hub) = self.clusters.get(&Cluster::hub()) {
+            self.inventory = Some(Inventory::start(hub.client.clone(), hub.reader.kinds(), settings));
+        }
     }
 
     pub fn metrics(&self) -> &Arc<Metrics> {

@@ -162,6 +162,11 @@ impl RemoteCluster {
             Some(_) => ProbeState::Unreachable,
         };
         let before = self.state.replace(state);
+        if state == ProbeState::Unauthorized
+            && let Some(Access { rejected, .. }) = self.switch.get()
+        {
+            rejected.notify_one();
+        }
         match error {
             None => {
                 self.identified.reader.counters().probed(now());

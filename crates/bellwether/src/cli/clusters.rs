@@ -8,7 +8,7 @@ use std::{
 
 use bellwether_engine::ClusterMetadata;
 use bellwether_kube_io::inventory::KubeconfigCluster;
-use clap::Args;
+use clap::{Args, ValueHint};
 use jiff::SignedDuration;
 
 use super::groups::duration;
@@ -44,7 +44,21 @@ pub struct ClusterArgs {
     )]
     pub labels: Vec<ClusterLabels>,
 
-    /// Accept insecure-skip-tls-verify and http in kubeconfigs of Secrets; credentials can be stolen then
+    /// Also read the clusters of ClusterProfiles, with the exec plugins in this file
+    ///
+    /// The file has the format of cluster-inventory-api: {"providers": [{"name": "…", "execConfig": {"command":
+    /// "…"}}]}. A ClusterProfile chooses among them by name.
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with = "watch_namespace",
+        env = "BELLWETHER_CLUSTER_PROFILE_PROVIDERS",
+        hide_env = true
+    )]
+    pub cluster_profile_providers: Option<PathBuf>,
+
+    /// Accept insecure-skip-tls-verify and http in Secrets and ClusterProfiles; credentials can be stolen then
     #[arg(
         long,
         value_name = "true|false",
@@ -246,6 +260,7 @@ mod tests {
         ClusterArgs {
             clusters: clusters.iter().map(|text| cluster(text).unwrap()).collect(),
             labels: cluster_labels.iter().map(|text| labels(text).unwrap()).collect(),
+            cluster_profile_providers: None,
             insecure_clusters: false,
             max_connecting_clusters: 20,
             probe_interval: Duration::from_secs(5),

@@ -171,7 +171,7 @@ mod tests {
 
     fn access(fingerprint: u64) -> Access {
         let client = Client::try_from(Config::new("https://10.0.0.1".parse().unwrap())).unwrap();
-        Access { client, server: "https://10.0.0.1/".into(), fingerprint }
+        Access { client, server: "https://10.0.0.1/".into(), fingerprint, rejected: Arc::default() }
     }
 
     fn declared(name: &str, created: i64, tier: &str, fingerprint: Option<u64>) -> Declaration {

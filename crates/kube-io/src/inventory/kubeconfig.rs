@@ -3,6 +3,8 @@
 //! Whoever may write a Secret in the namespace of the controller, or a ClusterProfile, must not be able to run
 //! programs in its Pod, to read its files, or to have credentials sent without protection.
 
+use std::sync::Arc;
+
 use bellwether_model::{name::MAX_NAME, text::one_line};
 use bellwether_wire::error_text::{bounded_line, root_cause};
 use http::Uri;
@@ -57,6 +59,19 @@ pub enum AccessError {
     Proxy,
     #[error("invalid certificates or credentials: {0}. Correct the kubeconfig")]
     InvalidCredentials(String),
+    #[error("exec plugin without a command. Set command")]
+    NoExecCommand,
+    #[error("exec plugin {0:?} not found. Install it where the controller runs, or correct its command")]
+    NoExecPlugin(String),
+    #[error("exec plugin {0:?} failed: {1}. Run it by hand to see why")]
+    ExecFailed(String, String),
+    #[error(
+        "no access provider of the ClusterProfile is in --cluster-profile-providers: it offers {0}, and the file has {1}. \
+         Add one to the file"
+    )]
+    NoProvider(String, String),
+    #[error("extension {0} is not {1}. Correct the ClusterProfile")]
+    InvalidExtension(&'static str, &'static str),
     #[error("cannot read {0}: {1}. Check --cluster")]
     UnreadableFile(String, String),
 }
@@ -180,8 +195,11 @@ pub(super) async fn access(selected: Selected, fingerprint: u64) -> Result<Acces
         |error: &dyn std::error::Error| AccessError::InvalidCredentials(bounded_line(&root_cause(error)));
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let config = config.map_err(|error| invalid(&error))?;
+    if config.root_cert.as_ref().is_some_and(Vec::is_empty) {
+        return Err(AccessError::InvalidCredentials("no certificate in certificate-authority".to_owned()));
+    }
     let client = cluster_client(config).map_err(|error| invalid(&*error))?;
-    Ok(Access { client, server: server.to_string().into(), fingerprint })
+    Ok(Access { client, server: server.to_string().into(), fingerprint, rejected: Arc::default() })
 }
 
 #[cfg(test)]

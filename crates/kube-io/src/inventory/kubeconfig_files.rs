@@ -1,8 +1,8 @@
 //! Clusters of the command line: kubeconfig files, which are read again when they change.
 
 use std::{
-    convert::Infallible,
     fs,
+    future::pending,
     io::ErrorKind,
     path::{Path, PathBuf},
     sync::Arc,
@@ -12,12 +12,16 @@ use std::{
 use bellwether_engine::ClusterMetadata;
 use bellwether_wire::error_text::bounded_line;
 use kube::config::Kubeconfig;
-use tokio::{task::spawn_blocking, time::sleep};
+use tokio::{
+    task::{JoinError, spawn_blocking},
+    time::sleep,
+};
 use tracing::warn;
 
 use super::{
     InventoryBuilder,
     declarations::{Declaration, Origin, Source},
+    exec_plugin::{Obtained, keep_declared},
     fingerprint,
     kubeconfig::{self, AccessError, Selected},
 };
@@ -25,6 +29,9 @@ use super::{
 /// The interval in which the files are read. Editors and mounted volumes replace files, so that a watch of the
 /// file system would miss changes.
 const INTERVAL: Duration = Duration::from_secs(5);
+
+/// The selected context, and a fingerprint of all files that it consists of.
+type Content = Result<(Selected, u64), AccessError>;
 
 /// A cluster of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,47 +43,65 @@ pub struct KubeconfigCluster {
     pub metadata: ClusterMetadata,
 }
 
-/// Reads the files at once, and again whenever they change.
-pub(super) async fn follow(clusters: Vec<KubeconfigCluster>, inventory: &InventoryBuilder) -> Infallible {
-    let clusters: Arc<[_]> = clusters.into();
-    let mut errors = vec![None; clusters.len()];
+/// Reads the file at once, and again whenever it changes. Never ends.
+pub(super) async fn follow(cluster: KubeconfigCluster, inventory: InventoryBuilder) {
+    let cluster = Arc::new(cluster);
+    let (mut content, mut obtained) = (read_blocking(&cluster).await, None);
     loop {
-        let reading = Arc::clone(&clusters);
-        // A network file system may hang.
-        let read = spawn_blocking(move || reading.iter().map(read).collect::<Vec<_>>()).await;
-        for ((cluster, read), last_error) in clusters.iter().zip(read.unwrap_or_default()).zip(&mut errors) {
-            let error = declare(cluster, read, inventory).await.err();
-            if let Some(error) = error.as_ref().filter(|error| last_error.as_ref() != Some(*error)) {
-                warn!(cluster = cluster.name, file = %cluster.path.display(), %error, "cannot use the kubeconfig");
-            }
-            *last_error = error;
+        tokio::select! {
+            () = declare(&cluster, &content, &mut obtained, &inventory) => return,
+            other = other_content(&cluster, &content) => content = other,
         }
-        sleep(INTERVAL).await;
     }
 }
 
-async fn declare(
-    cluster: &KubeconfigCluster,
-    read: Result<(Selected, u64), AccessError>,
-    inventory: &InventoryBuilder,
-) -> Result<(), AccessError> {
-    let origin = Origin { source: Source::CommandLine, object: cluster.name.as_str().into() };
-    let before = inventory.access(&origin).await;
-    let access = match read {
-        Ok((_, fingerprint)) if before.as_ref().is_some_and(|it| it.fingerprint == fingerprint) => {
-            return Ok(());
-        }
-        Ok((selected, fingerprint)) => kubeconfig::access(selected, fingerprint).await,
-        Err(error) => Err(error),
+/// A network file system may hang.
+async fn read_blocking(cluster: &Arc<KubeconfigCluster>) -> Content {
+    let reading = Arc::clone(cluster);
+    let failed = |error: JoinError| {
+        Err(AccessError::UnreadableFile(cluster.path.display().to_string(), bounded_line(&error.to_string())))
     };
-    let error = access.as_ref().err().cloned();
-    let (name, metadata) = (cluster.name.as_str().into(), Arc::new(cluster.metadata.clone()));
-    inventory.declare(origin, Declaration { name, created: None, metadata, access: access.ok() }).await;
-    error.map_or(Ok(()), Err)
+    spawn_blocking(move || read(&reading)).await.unwrap_or_else(failed)
 }
 
-/// The selected context, and a fingerprint of all files that it consists of.
-fn read(cluster: &KubeconfigCluster) -> Result<(Selected, u64), AccessError> {
+/// Waits until the content differs.
+async fn other_content(cluster: &Arc<KubeconfigCluster>, content: &Content) -> Content {
+    let essence =
+        |content: &Content| content.as_ref().map(|(_, fingerprint)| *fingerprint).map_err(Clone::clone);
+    loop {
+        sleep(INTERVAL).await;
+        let other = read_blocking(cluster).await;
+        if essence(&other) != essence(content) {
+            return other;
+        }
+    }
+}
+
+/// Declares the cluster, and renews its credentials. Never ends.
+async fn declare(
+    cluster: &KubeconfigCluster,
+    content: &Content,
+    obtained: &mut Option<Obtained>,
+    inventory: &InventoryBuilder,
+) {
+    let origin = Origin { source: Source::CommandLine, object: cluster.name.as_str().into() };
+    let (name, metadata) = (cluster.name.as_str().into(), Arc::new(cluster.metadata.clone()));
+    let declaration = Declaration { name, created: None, metadata, access: None };
+    let access = match content {
+        Ok((selected, fingerprint)) if selected.user.exec.is_some() => {
+            return keep_declared(&origin, &declaration, selected, *fingerprint, obtained, inventory).await;
+        }
+        Ok((selected, fingerprint)) => kubeconfig::access(selected.clone(), *fingerprint).await,
+        Err(error) => Err(error.clone()),
+    };
+    if let Err(error) = &access {
+        warn!(cluster = cluster.name, file = %cluster.path.display(), %error, "cannot use the kubeconfig");
+    }
+    inventory.declare(origin, Declaration { access: access.ok(), ..declaration }).await;
+    pending().await
+}
+
+fn read(cluster: &KubeconfigCluster) -> Content {
     let text = read_file(&cluster.path)?;
     let mut selected = kubeconfig::select(parse(&text, &cluster.path)?, cluster.context.as_deref())?;
     if selected.user.auth_provider.is_some() {
@@ -95,6 +120,11 @@ fn read(cluster: &KubeconfigCluster) -> Result<(Selected, u64), AccessError> {
     }
     if let Some(file) = user.token_file.as_mut().filter(|file| !file.is_empty()) {
         *file = directory.join(&*file).display().to_string();
+    }
+    // A command without a slash is searched in PATH.
+    let command = user.exec.as_mut().and_then(|exec| exec.command.as_mut());
+    if let Some(command) = command.filter(|command| command.contains('/')) {
+        *command = directory.join(&*command).display().to_string();
     }
     let parts = [text.as_slice()].into_iter().chain(files.iter().map(Vec::as_slice));
     Ok((selected, fingerprint(parts)))

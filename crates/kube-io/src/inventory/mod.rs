@@ -3,12 +3,16 @@
 //! Each source runs a task that declares clusters. [`Declarations`] merges them; the changes of the merged set go
 //! to the controller loop, which connects and disconnects clusters.
 
+mod access_providers;
+mod cluster_profiles;
 mod declarations;
+mod exec_plugin;
 mod kubeconfig;
 mod kubeconfig_files;
 mod object_watch;
 mod secrets;
 
+pub use access_providers::{AccessProviders, ProvidersError};
 pub(crate) use declarations::InventoryChange;
 pub use kubeconfig::AccessError;
 pub use kubeconfig_files::KubeconfigCluster;
@@ -28,7 +32,12 @@ use tokio::{
 };
 use tracing::{Instrument as _, Span};
 
-use crate::{client_switch::Access, read::ReaderSettings, remote_cluster::RemoteSettings};
+use crate::{
+    client_switch::Access,
+    read::{KindsReceiver, ReaderSettings},
+    remote_cluster::RemoteSettings,
+};
+use cluster_profiles::ClusterProfiles;
 use declarations::{Declaration, Declarations, Origin, Source};
 use secrets::ClusterSecrets;
 
@@ -44,6 +53,8 @@ pub struct InventorySettings {
     pub namespace: String,
     /// The clusters of the command line.
     pub clusters: Vec<KubeconfigCluster>,
+    /// `None` to ignore ClusterProfiles.
+    pub access_providers: Option<AccessProviders>,
     /// Whether Secrets and ClusterProfiles may turn off TLS, or the verification of certificates.
     pub allow_insecure: bool,
     /// How many clusters may connect at once.
@@ -54,24 +65,41 @@ pub struct InventorySettings {
 }
 
 /// Dropping it ends its tasks.
-pub struct Inventory {
+pub(crate) struct Inventory {
     changes: mpsc::Receiver<InventoryChange>,
     pub(crate) remote: RemoteSettings,
     _tasks: JoinSet<()>,
 }
 
 impl Inventory {
-    /// `client` is for the hub. Must be called within a tokio runtime.
-    pub fn start(client: Client, settings: InventorySettings) -> Self {
-        let InventorySettings { namespace, clusters, allow_insecure, max_connecting, probe_interval, reader } =
-            settings;
+    /// `client` is for the hub, and `kinds` are those that it serves. Must be called within a tokio runtime.
+    pub(crate) fn start(client: Client, kinds: KindsReceiver, settings: InventorySettings) -> Self {
+        let InventorySettings {
+            namespace,
+            clusters,
+            access_providers,
+            allow_insecure,
+            max_connecting,
+            probe_interval,
+            reader,
+        } = settings;
         let (sender, changes) = mpsc::channel(QUEUE_SIZE);
         let inventory = InventoryBuilder { declarations: Arc::default(), changes: sender };
         let mut tasks = JoinSet::new();
-        if !clusters.is_empty() {
-            let inventory = inventory.clone();
-            let follow = async move { match kubeconfig_files::follow(clusters, &inventory).await {} };
-            tasks.spawn(follow.instrument(Span::current()));
+        for cluster in clusters {
+            tasks.spawn(kubeconfig_files::follow(cluster, inventory.clone()).instrument(Span::current()));
+        }
+        if let Some(providers) = access_providers {
+            let profiles = ClusterProfiles {
+                client: client.clone(),
+                kinds,
+                settings: reader.clone(),
+                providers,
+                allow_insecure,
+                inventory: inventory.clone(),
+                profiles: Mutex::default(),
+            };
+            tasks.spawn(profiles.follow().instrument(Span::current()));
         }
         let secrets =
             ClusterSecrets { client, namespace, settings: reader.clone(), allow_insecure, inventory };

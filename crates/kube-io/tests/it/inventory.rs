@@ -1,5 +1,6 @@
 //! The inventory against real API servers: clusters come, change and go while the controller loop runs.
 
+mod cluster_profiles;
 mod connections;
 mod faults;
 mod files;
@@ -16,13 +17,13 @@ use bellwether_api::crds;
 use bellwether_engine::{Cluster as ClusterKey, ClusterStatus, Engine, GroupKind, GroupSamples};
 use bellwether_kube_io::{
     controller_loop::ControllerLoop,
-    inventory::{Inventory, InventorySettings, KubeconfigCluster},
+    inventory::{InventorySettings, KubeconfigCluster},
     leader_election::Leadership,
     metrics::Metrics,
     read::ReaderSettings,
     write::Recorder,
 };
-use bellwether_testkit::{Cluster, TIMEOUT, eventually, shared};
+use bellwether_testkit::{Access, Cluster, TIMEOUT, eventually, shared};
 use jiff::Timestamp;
 use k8s_openapi::{
     ByteString,
@@ -80,6 +81,7 @@ impl InventoryFixture {
         let mut settings = InventorySettings {
             namespace: namespace.clone(),
             clusters: Vec::new(),
+            access_providers: None,
             allow_insecure: false,
             max_connecting: 20,
             probe_interval: Duration::from_secs(1),
@@ -87,9 +89,8 @@ impl InventoryFixture {
         };
         change(&mut settings);
         let recorder = Recorder::start(client.clone(), "test");
-        let inventory = Inventory::start(client.clone(), settings);
-        let controller_loop = ControllerLoop::new(engine, client.clone(), reader, leadership, recorder)
-            .with_inventory(inventory);
+        let mut controller_loop = ControllerLoop::new(engine, client.clone(), reader, leadership, recorder);
+        controller_loop.start_inventory(settings);
         let metrics = Arc::clone(controller_loop.metrics());
         let task = tokio::spawn(controller_loop.run(std::future::pending()));
         let secrets = Api::namespaced(client, &namespace);
