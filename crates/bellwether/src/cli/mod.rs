@@ -5,7 +5,7 @@ mod groups;
 mod query;
 mod rollups;
 
-pub use clusters::{ClusterArgument, ClusterTarget, cluster};
+pub use clusters::{ClusterArgs, ClusterArgument, ClusterLabels, ClusterTarget, cluster};
 pub use groups::{
     Adopt, BelowArgs, Demo, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait, Whose,
 };
@@ -240,6 +240,9 @@ pub struct Controller {
         hide_env = true
     )]
     pub without_health_rules: bool,
+
+    #[command(flatten)]
+    pub clusters: ClusterArgs,
 
     #[command(flatten)]
     pub below: BelowArgs,

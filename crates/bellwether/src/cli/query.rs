@@ -1,11 +1,16 @@
 //! Arguments of `bellwether query`.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::Timestamp;
 
-use super::{ClusterArgument, cluster, groups::duration, time};
+use super::{
+    ClusterArgument, ClusterLabels, cluster,
+    clusters::labels,
+    groups::duration,
+    time,
+};
 
 pub(super) const QUERY_HELP: &str = "Examples:
   # Count the Deployments of three clusters by health
@@ -40,7 +45,7 @@ pub struct Query {
     pub clusters: Vec<ClusterArgument>,
 
     /// Labels of a cluster in the inventory: NAME=KEY=VALUE,…; can be repeated
-    #[arg(long, value_name = "NAME=KEY=VALUE,…", value_parser = cluster_labels, requires = "clusters")]
+    #[arg(long, value_name = "NAME=KEY=VALUE,…", value_parser = labels, requires = "clusters")]
     pub cluster_labels: Vec<ClusterLabels>,
 
     /// The namespace; defaults to that of the first context, and to all if only files are read
@@ -112,27 +117,6 @@ pub enum QueryFormat {
     Name,
 }
 
-/// The labels of one cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClusterLabels {
-    pub cluster: String,
-    pub labels: BTreeMap<String, String>,
-}
-
-fn cluster_labels(text: &str) -> Result<ClusterLabels, String> {
-    let error = || "use NAME=KEY=VALUE,KEY=VALUE".to_owned();
-    let (cluster, labels) = text.split_once('=').ok_or_else(error)?;
-    let label = |label: &str| {
-        let (key, value) = label.split_once('=')?;
-        (!key.is_empty()).then(|| (key.to_owned(), value.to_owned()))
-    };
-    let labels = labels.split(',').map(label).collect::<Option<_>>().ok_or_else(error)?;
-    if cluster.is_empty() {
-        return Err(error());
-    }
-    Ok(ClusterLabels { cluster: cluster.to_owned(), labels })
-}
-
 fn timeout(text: &str) -> Result<Duration, String> {
     // As kubectl takes it: a number is of seconds.
     let is_number = !text.is_empty() && text.chars().all(|char| char.is_ascii_digit());
@@ -144,17 +128,6 @@ fn timeout(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn labels_of_a_cluster() {
-        let labels = cluster_labels("east=region=eu,x.io/tier=").expect("labels");
-        assert_eq!(labels.cluster, "east");
-        let expected = [("region", "eu"), ("x.io/tier", "")];
-        assert_eq!(labels.labels, expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
-        for invalid in ["east", "east=region", "=a=b", "east="] {
-            assert!(cluster_labels(invalid).is_err(), "{invalid}");
-        }
-    }
 
     #[test]
     fn timeouts() {

@@ -11,6 +11,7 @@ mod tests;
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use bellwether_api::{GROUP, VERSION, crds};
+pub(crate) use bellwether_model::name::{MAX_NAME, NAME_RULE, is_name};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -100,22 +101,6 @@ pub(crate) fn error_in_head(object: &Object<'_>) -> Option<FieldError> {
         Some(Value::Text(name)) => error("metadata.name", format!("invalid name {name:?}: {NAME_RULE}")),
         Some(_) => error("metadata.name", "must be a string: write it in quotes".to_owned()),
     }
-}
-
-/// What a valid name is, after `invalid name: `.
-pub(crate) const NAME_RULE: &str =
-    "use lower-case letters, digits, '-' and '.', starting and ending with a letter or digit";
-
-/// The maximum length of an object name, in bytes.
-const MAX_NAME: usize = 253;
-
-/// Whether the API server accepts this name for an object: an RFC 1123 subdomain.
-pub(crate) fn is_name(name: &str) -> bool {
-    let is_legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_part = |part: &str| {
-        !part.is_empty() && part.chars().all(is_legal) && !part.starts_with('-') && !part.ends_with('-')
-    };
-    name.len() <= MAX_NAME && name.split('.').all(is_part)
 }
 
 /// The message, with the nearest known word, or with all of them if none is near.
