@@ -14,6 +14,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("bellwether-terminal", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi", "clap"]),
     ("bellwether-input", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi", "clap"]),
     ("bellwether-conditions", &["tokio", "kube-core", "kube-client", "kube-runtime", "k8s-openapi"]),
+    ("bellwether-sql", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-tables", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-engine", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),
     ("bellwether-api", &["tokio", "kube-client", "kube-runtime", "k8s-openapi/latest"]),

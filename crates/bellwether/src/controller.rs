@@ -16,6 +16,7 @@ use bellwether_inspect::shell::program;
 use bellwether_kube_io::{
     client::ClientOptions,
     controller_loop::ControllerLoop,
+    inventory::{AccessProviders, InventorySettings},
     leader_election::{LeaderElector, Leadership, LeaseSettings},
     read::ReaderSettings,
     write::{CallError, REQUEST_TIMEOUT, Recorder, call, olm::sync_operator_condition},
@@ -83,6 +84,9 @@ async fn control(command: &Controller) -> Result<()> {
         stop_signal().await;
         process::exit(1);
     });
+    let clusters = command.clusters.kubeconfigs().map_err(|error| anyhow!(error))?;
+    let providers = command.clusters.cluster_profile_providers.as_deref();
+    let access_providers = providers.map(AccessProviders::read).transpose()?;
     let login = ClientOptions { kubeconfig: command.kubeconfig.clone(), context: command.context.clone() };
     let connection = login.connect().await?;
     connection.check().await?;
@@ -113,6 +117,15 @@ async fn control(command: &Controller) -> Result<()> {
         let (leadership, sender) = always_leading();
         (leadership, Candidate::Only(sender))
     };
+    let inventory = InventorySettings {
+        namespace: own_namespace(command.namespace.as_deref()),
+        clusters,
+        access_providers,
+        allow_insecure: command.clusters.insecure_clusters,
+        max_connecting: command.clusters.max_connecting_clusters.into(),
+        probe_interval: command.clusters.probe_interval,
+        reader: ReaderSettings::default(),
+    };
     let settings = ReaderSettings { namespace: command.watch_namespace.clone(), ..ReaderSettings::default() };
     let recorder = Recorder::start(connection.client.clone(), &identity);
     let engine = if command.watch_namespace.is_some() { Engine::of_one_namespace() } else { Engine::new() };
@@ -122,6 +135,10 @@ async fn control(command: &Controller) -> Result<()> {
         if command.app_k8s_io { engine.with_kind(OwnKind::Application(Dialect::AppK8sIo)) } else { engine };
     let mut controller_loop =
         ControllerLoop::new(engine, connection.client.clone(), settings, leadership.clone(), recorder);
+    // BindingPolicies are cluster-scoped: a controller of one namespace does not use other clusters.
+    if command.watch_namespace.is_none() {
+        controller_loop.start_inventory(inventory);
+    }
     if let Candidate::Elected(elector) = &candidate {
         controller_loop.relist_on(elector.restored());
     }

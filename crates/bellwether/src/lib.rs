@@ -7,6 +7,7 @@ mod adopt;
 mod assess;
 mod assessment;
 pub mod cli;
+mod collectors;
 mod completions;
 mod controller;
 pub mod crds;
@@ -15,6 +16,7 @@ mod evidence;
 mod explain;
 mod lint;
 mod output;
+mod query;
 mod rules;
 mod schema;
 mod signals;
@@ -64,6 +66,7 @@ pub fn run() -> ExitCode {
         Command::Wait(command) => Ok(wait::run(command, Screen::of_stdout())),
         Command::Whose(command) => whose::run(command, Screen::of_stdout()),
         Command::Adopt(command) => adopt::run(command, Screen::of_stdout()),
+        Command::Query(command) => query::run(command, Screen::of_stdout()),
         Command::Lint(command) => lint::run(command, Screen::of_stdout()),
         Command::Assess(command) => assess::run(command, Screen::of_stdout()),
         Command::Explain(command) => explain::run(command, Screen::of_stdout()),

@@ -46,6 +46,10 @@ impl<S> ClusterSources<S> {
         self.0.insert(cluster, source)
     }
 
+    pub fn remove(&mut self, cluster: &Cluster) -> Option<S> {
+        self.0.remove(cluster)
+    }
+
     pub fn get(&self, cluster: &Cluster) -> Result<&S, NoSource> {
         self.0.get(cluster).ok_or_else(|| NoSource(cluster.clone()))
     }

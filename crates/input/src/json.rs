@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Skimmed<'de> {
 }
 
 fn read_value<R>(text: &str, head: &Head<'_>, place: Place, reading: &Reading<'_, R>) -> Found<R> {
-    let mut collector = Collector::new(head, text, place, false, reading.visit);
+    let mut collector = Collector::new(head, text, place, false, reading);
     let objects =
         Any(Objects { plan: reading.plan, list: head.is_list(), take: |object| collector.take(object) });
     let read = objects.deserialize(&mut serde_json::Deserializer::from_str(text));

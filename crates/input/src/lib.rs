@@ -42,12 +42,16 @@ pub type Visit<'v, R> = dyn Fn(&Object<'_>) -> R + Sync + 'v;
 /// A [`Visit`] that also gets the place of the object.
 pub type VisitLocated<'v, R> = dyn Fn(&Object<'_>, &ObjectLocation<'_>) -> R + Sync + 'v;
 
+/// The apiVersion and kind of a document that has neither, if its other fields tell.
+pub type KindOfBare<'v> = dyn Fn(&Object<'_>) -> Option<(&'static str, &'static str)> + Sync + 'v;
+
 type VisitInText<'v, R> = dyn Fn(&Object<'_>, Origin<'_>) -> R + Sync + 'v;
 
 /// How the objects of a text are read.
 struct Reading<'v, R> {
     plan: &'v Plan,
     visit: &'v VisitInText<'v, R>,
+    kind_of_bare: Option<&'v KindOfBare<'v>>,
     /// Whether an object in YAML may have a key twice. The last one counts then, as on the API server.
     accepts_duplicate_keys: bool,
 }
@@ -75,7 +79,7 @@ pub fn read_with_locations<R: Send>(
     plan: &Plan,
     visit: &VisitLocated<'_, R>,
 ) -> Entries<R> {
-    read_all(inputs, &Request { plan, visit, accepts_duplicate_keys: false })
+    read_all(inputs, &Request { plan, visit, kind_of_bare: None, accepts_duplicate_keys: false })
 }
 
 /// As [`read_with_locations`], but a YAML map may have a key twice: the last one counts.
@@ -85,7 +89,27 @@ pub fn read_with_duplicate_keys<R: Send>(
     plan: &Plan,
     visit: &VisitLocated<'_, R>,
 ) -> Entries<R> {
-    read_all(inputs, &Request { plan, visit, accepts_duplicate_keys: true })
+    read_all(inputs, &Request { plan, visit, kind_of_bare: None, accepts_duplicate_keys: true })
+}
+
+/// As [`read_with_duplicate_keys`], and also visits documents without apiVersion and kind, as objects of the
+/// kind that `kind_of_bare` tells.
+pub fn read_with_bare_documents<R: Send>(
+    inputs: &[PathBuf],
+    plan: &Plan,
+    visit: &VisitLocated<'_, R>,
+    kind_of_bare: &KindOfBare<'_>,
+) -> Entries<R> {
+    let kind_of_bare = Some(kind_of_bare);
+    read_all(inputs, &Request { plan, visit, kind_of_bare, accepts_duplicate_keys: true })
+}
+
+/// Visits every object in a text that is not a file, such as the response of an API server to a list.
+pub fn read_response<R: Send>(text: &str, plan: &Plan, visit: &Visit<'_, R>) -> Vec<Result<R, String>> {
+    let visit: &VisitInText<'_, R> = &|object, _| visit(object);
+    let reading = Reading { plan, visit, kind_of_bare: None, accepts_duplicate_keys: false };
+    let (_, found) = read_text(text, false, &reading);
+    found.into_iter().map(|entry| entry.map_err(|error| error.what)).collect()
 }
 
 /// Any YAML or JSON value, from a file with one document.
@@ -99,6 +123,7 @@ pub fn read_value(file: &Path) -> Result<serde_json::Value, InputError> {
 struct Request<'v, R> {
     plan: &'v Plan,
     visit: &'v VisitLocated<'v, R>,
+    kind_of_bare: Option<&'v KindOfBare<'v>>,
     accepts_duplicate_keys: bool,
 }
 
@@ -210,6 +235,7 @@ fn read_one<R: Send>(text: &Text, request: &Request<'_, R>, entries: &mut Entrie
     let reading = Reading {
         plan: request.plan,
         visit: &|object, origin| (request.visit)(object, &ObjectLocation { source, origin }),
+        kind_of_bare: request.kind_of_bare,
         accepts_duplicate_keys: request.accepts_duplicate_keys,
     };
     let (documents, found) = read_text(text, source.has_json_lines(), &reading);
@@ -289,7 +315,7 @@ fn read_text<R: Send>(text: &str, json_lines: bool, reading: &Reading<'_, R>) ->
 struct Collector<'t, R> {
     head: &'t Head<'t>,
     origin: Origin<'t>,
-    visit: &'t VisitInText<'t, R>,
+    reading: &'t Reading<'t, R>,
     found: Found<R>,
 }
 
@@ -299,7 +325,7 @@ impl<'t, R> Collector<'t, R> {
         text: &'t str,
         place: Place,
         duplicate_keys: bool,
-        visit: &'t VisitInText<'t, R>,
+        reading: &'t Reading<'t, R>,
     ) -> Self {
         let route = match place.item {
             Some(_) => Route::Only,
@@ -308,7 +334,7 @@ impl<'t, R> Collector<'t, R> {
         };
         let item = place.item.or(head.is_list().then_some(1));
         let origin = Origin { text, place: Place { item, ..place }, route, duplicate_keys };
-        Self { head, origin, visit, found: Vec::new() }
+        Self { head, origin, reading, found: Vec::new() }
     }
 
     fn take(&mut self, object: Result<Object<'_>, String>) {
@@ -320,10 +346,16 @@ impl<'t, R> Collector<'t, R> {
 
     fn visit(&self, object: &Object<'_>) -> Result<R, String> {
         let missing = match (object.api_version(), object.kind()) {
-            ("", "") => "apiVersion and kind",
+            ("", "") => match self.reading.kind_of_bare.and_then(|kind_of| kind_of(object)) {
+                Some((api_version, kind)) => {
+                    let object = object.clone().of_kind(api_version, kind);
+                    return Ok((self.reading.visit)(&object, self.origin));
+                }
+                None => "apiVersion and kind",
+            },
             ("", _) => "apiVersion",
             (_, "") => "kind",
-            _ => return Ok((self.visit)(object, self.origin)),
+            _ => return Ok((self.reading.visit)(object, self.origin)),
         };
         Err(format!("not a Kubernetes object: {missing} missing"))
     }

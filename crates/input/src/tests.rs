@@ -18,7 +18,8 @@ fn found_in(text: &str, json_lines: bool) -> Vec<String> {
 }
 
 fn found_by(text: &str, json_lines: bool, accepts_duplicate_keys: bool) -> Vec<String> {
-    let reading = Reading { plan: &Plan::everything(), visit: &name, accepts_duplicate_keys };
+    let reading =
+        Reading { plan: &Plan::everything(), visit: &name, kind_of_bare: None, accepts_duplicate_keys };
     let (_, found) = read_text(text, json_lines, &reading);
     found.into_iter().map(|entry| entry.unwrap_or_else(|error| format!("({error})"))).collect()
 }
@@ -367,7 +368,7 @@ proptest! {
         fragments in prop::collection::vec(prop::sample::select(FRAGMENTS), 0..14),
     ) {
         let text = format!("{beginning}{}", fragments.concat());
-        let reading = Reading { plan: &Plan::everything(), visit: &name, accepts_duplicate_keys: false };
+        let reading = Reading { plan: &Plan::everything(), visit: &name, kind_of_bare: None, accepts_duplicate_keys: false };
         let (_, in_pieces) = read_text(&text, false, &reading);
         if let [document] = split::documents(&text).as_slice()
             && !json::looks_like_it(document.text)

@@ -80,7 +80,7 @@ impl Texts {
     pub fn read_with_locations<R: Send>(&self, plan: &Plan, visit: &VisitLocated<'_, R>) -> Entries<R> {
         let mut entries = Vec::new();
         for (input, texts) in &self.0 {
-            let request = Request { plan, visit, accepts_duplicate_keys: false };
+            let request = Request { plan, visit, kind_of_bare: None, accepts_duplicate_keys: false };
             read_input(input, texts.iter(), &request, &mut entries);
         }
         entries

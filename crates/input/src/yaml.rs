@@ -82,7 +82,7 @@ impl<'p, R> Parser<'p, R> {
 
     fn collector<'c>(&'c self, head: &'c Head<'c>) -> Collector<'c, R> {
         let duplicate_keys = matches!(self.duplicate_keys, DuplicateKeyPolicy::LastWins);
-        Collector::new(head, self.piece.text, self.piece.place, duplicate_keys, self.reading.visit)
+        Collector::new(head, self.piece.text, self.piece.place, duplicate_keys, self.reading)
     }
 
     fn parse<S: DeserializeSeed<'p>>(&self, seed: S) -> Result<S::Value, Error> {

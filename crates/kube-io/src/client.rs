@@ -133,6 +133,18 @@ fn choice(known: &[String]) -> String {
     }
 }
 
+/// The settings of all our clients.
+pub(crate) fn with_settings(mut config: Config) -> Config {
+    // Callers retry. A watch is silent while nothing happens, so that there is no read timeout.
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    config.write_timeout = Some(CONNECT_TIMEOUT);
+    config.read_timeout = None;
+    let user_agent = HeaderValue::from_static(concat!("bellwether/", env!("CARGO_PKG_VERSION")));
+    config.headers.push((USER_AGENT, user_agent));
+    config
+}
+
 /// Kubeconfigs that are merged, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeconfigFiles(Vec<PathBuf>);
@@ -176,7 +188,7 @@ enum CredentialSource {
 impl ClientOptions {
     /// Sends no request to the API server.
     pub async fn connect(&self) -> Result<Connection, ClientError> {
-        let mut config = match self.source(&Environment::of_process())? {
+        let config = match self.source(&Environment::of_process())? {
             CredentialSource::Pod => Config::incluster()
                 .map_err(|error| ClientError::NoServiceAccount { why: bounded_line(&error.to_string()) })?,
             CredentialSource::Named(file) => self.read(vec![file]).await?,
@@ -190,14 +202,7 @@ impl ClientOptions {
                 }
             }
         };
-        // Callers retry. A watch is silent while nothing happens, so that there is no read timeout.
-        config.default_retry = false;
-        config.connect_timeout = Some(CONNECT_TIMEOUT);
-        config.write_timeout = Some(CONNECT_TIMEOUT);
-        config.read_timeout = None;
-        let user_agent = HeaderValue::from_static(concat!("bellwether/", env!("CARGO_PKG_VERSION")));
-        config.headers.push((USER_AGENT, user_agent));
-
+        let config = with_settings(config);
         let (namespace, address) = (config.default_namespace.clone(), config.cluster_url.clone());
         let exec_plugin = config.auth_info.exec.as_ref().and_then(|exec| exec.command.clone());
         let client = Client::try_from(config).map_err(|error| match error {

@@ -23,7 +23,8 @@ use tracing::{debug, error, info, warn};
 
 use crate::{
     clock::now,
-    connected_cluster::ConnectedCluster,
+    connected_cluster::{ConnectedCluster, EventSenders, Generation},
+    inventory::{Inventory, InventoryChange, InventorySettings},
     leader_election::Leadership,
     metrics::Metrics,
     read::ReaderSettings,
@@ -49,7 +50,13 @@ const STATS_INTERVAL: Duration = Duration::from_secs(1);
 pub struct ControllerLoop {
     driver: Driver,
     clusters: ClusterSources<ConnectedCluster>,
-    cluster_events: mpsc::Receiver<(Cluster, ClusterEvent)>,
+    cluster_events: mpsc::Receiver<(Cluster, Generation, ClusterEvent)>,
+    /// For the clusters of the inventory.
+    senders: EventSenders,
+    /// `None` without further clusters.
+    inventory: Option<Inventory>,
+    /// Of the last connected cluster.
+    generation: Generation,
     liveness_checked: Instant,
     feed_events: mpsc::Receiver<(FeedId, FeedEvent)>,
     writes: JoinSet<(WriteResult, Duration)>,
@@ -76,14 +83,19 @@ impl ControllerLoop {
         leadership: watch::Receiver<Leadership>,
         recorder: Recorder,
     ) -> Self {
-        let (feed_sender, feed_events) = mpsc::channel(QUEUE_SIZE);
-        let (cluster_sender, cluster_events) = mpsc::channel(QUEUE_SIZE);
-        let hub = ConnectedCluster::new(Cluster::hub(), client, settings, feed_sender, cluster_sender);
+        let (feeds, feed_events) = mpsc::channel(QUEUE_SIZE);
+        let (clusters, cluster_events) = mpsc::channel(QUEUE_SIZE);
+        let senders = EventSenders { feeds, clusters };
+        let hub = ConnectedCluster::hub(client, settings, senders.clone());
+        let generation = hub.generation;
         let metrics = Arc::new(Metrics::new(Arc::clone(hub.reader.counters())));
         Self {
             driver: Driver::new(engine, MAX_WRITES_IN_FLIGHT),
             clusters: ClusterSources::hub(hub),
             cluster_events,
+            senders,
+            inventory: None,
+            generation,
             liveness_checked: Instant::now(),
             feed_events,
             writes: JoinSet::new(),
@@ -102,6 +114,13 @@ impl ControllerLoop {
     /// Relists all kinds of the hub when this value changes: the hub was restored from a backup.
     pub fn relist_on(&mut self, restored: watch::Receiver<u64>) {
         self.restored = Some(restored);
+    }
+
+    /// Also reads the clusters of the inventory, which come and go.
+    pub fn start_inventory(&mut self, settings: InventorySettings) {
+        if let Ok(hub) = self.clusters.get(&Cluster::hub()) {
+            self.inventory = Some(Inventory::start(hub.client.clone(), hub.reader.kinds(), settings));
+        }
     }
 
     pub fn metrics(&self) -> &Arc<Metrics> {
@@ -131,14 +150,17 @@ impl ControllerLoop {
             tokio::select! {
                 () = &mut stop => break,
                 count = self.feed_events.recv_many(&mut batch, BATCH_SIZE) => {
-                    // The reader keeps a sender.
+                    // The loop keeps a sender.
                     debug_assert!(count > 0);
                     self.step(batch.drain(..).map(|(feed, event)| Event::Feed(feed, event)));
                 }
                 Some(ended) = self.writes.join_next_with_id() => self.written(ended),
-                Some((cluster, event)) = self.cluster_events.recv() => {
-                    self.step([Event::Cluster(cluster, event)]);
+                Some((cluster, generation, event)) = self.cluster_events.recv() => {
+                    if self.clusters.get(&cluster).is_ok_and(|connected| connected.generation == generation) {
+                        self.step([Event::Cluster(cluster, event)]);
+                    }
                 }
+                change = next_inventory_change(&mut self.inventory) => self.inventory_changed(change),
                 Some(query) = self.queries.query() => {
                     self.check_liveness();
                     // The engine learns of a changed wall clock before it answers.
@@ -166,6 +188,39 @@ impl ControllerLoop {
         };
         let _ = timeout(REQUEST_TIMEOUT, writes_in_flight).await;
         self.recorder.finish(REQUEST_TIMEOUT).await;
+    }
+
+    fn inventory_changed(&mut self, change: InventoryChange) {
+        match change {
+            InventoryChange::Added { cluster, metadata, access } => {
+                let Some(Inventory { remote, .. }) = &self.inventory else { return };
+                self.generation.0 += 1;
+                let senders = self.senders.clone();
+                let connected =
+                    ConnectedCluster::remote(cluster.clone(), self.generation, access, remote, senders);
+                self.metrics.connected(cluster.clone(), Arc::clone(connected.reader.counters()));
+                self.clusters.insert(cluster.clone(), connected);
+                let metadata = ClusterEvent::Metadata(metadata);
+                self.step([
+                    Event::Cluster(cluster.clone(), ClusterEvent::Added),
+                    Event::Cluster(cluster, metadata),
+                ]);
+            }
+            InventoryChange::Metadata(cluster, metadata) => {
+                self.step([Event::Cluster(cluster, ClusterEvent::Metadata(metadata))]);
+            }
+            InventoryChange::Access(cluster, access) => {
+                if let Ok(connected) = self.clusters.get(&cluster) {
+                    connected.set_access(access);
+                }
+            }
+            InventoryChange::Removed(cluster) => {
+                self.clusters.remove(&cluster);
+                self.metrics.disconnected(&cluster);
+                self.unconnected.remove(&cluster);
+                self.step([Event::Cluster(cluster, ClusterEvent::Removed)]);
+            }
+        }
     }
 
     fn step(&mut self, events: impl IntoIterator<Item = Event>) {
@@ -311,11 +366,21 @@ impl ControllerLoop {
 
     fn update_stats(&mut self) {
         if self.stats_due && self.stats_updated.elapsed() >= STATS_INTERVAL {
-            self.metrics.counted(self.driver.stats(), now().time, self.recorder.dropped());
+            self.metrics.counted(self.driver.stats(), self.recorder.dropped());
             self.stats_updated = Instant::now();
             self.stats_due = false;
         }
     }
+}
+
+/// Never completes without an inventory, or after its sources have ended.
+async fn next_inventory_change(inventory: &mut Option<Inventory>) -> InventoryChange {
+    if let Some(inventory) = inventory
+        && let Some(change) = inventory.next().await
+    {
+        return change;
+    }
+    pending().await
 }
 
 /// Never completes without a receiver, or after its sender is dropped.

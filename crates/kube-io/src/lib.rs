@@ -1,11 +1,16 @@
 //! Connects the engine to clusters: sends it the events of reflectors, and its writes to the API server.
 
 pub mod client;
+mod client_switch;
 mod clock;
+mod cluster_client;
 mod connected_cluster;
 pub mod controller_loop;
+mod identity;
+pub mod inventory;
 pub mod leader_election;
 pub mod metrics;
 pub mod read;
+mod remote_cluster;
 pub mod status_queries;
 pub mod write;

@@ -1,14 +1,18 @@
 //! The metrics of the controller.
 
 use std::{
+    collections::BTreeMap,
     fmt,
+    ops::Add,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use bellwether_engine::{Dialect, EngineStats, GroupRef, GroupSamples, Outcome, OwnKind};
+use bellwether_engine::{
+    Cluster, ClusterStatus, Dialect, EngineStats, GroupRef, GroupSamples, Outcome, OwnKind,
+};
 use jiff::Timestamp;
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -16,7 +20,10 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::read::ReaderCounters;
+use crate::read::{ReaderCounters, ReaderTotals};
+
+/// Further clusters have no series of their own.
+const MAX_CLUSTERS: usize = 10_000;
 
 #[derive(Debug)]
 pub struct Metrics {
@@ -32,9 +39,17 @@ pub struct Metrics {
     objects: Gauge,
     kinds_watched: Gauge,
     events_dropped: AtomicU64,
-    cluster_fresh: Family<ClusterLabels, Gauge>,
     stats: Mutex<EngineStats>,
-    counters: Arc<ReaderCounters>,
+    hub: Arc<ReaderCounters>,
+    readers: Mutex<Readers>,
+}
+
+/// The readers of the clusters of the inventory.
+#[derive(Debug, Default)]
+struct Readers {
+    connected: BTreeMap<Cluster, Arc<ReaderCounters>>,
+    /// Of readers that have ended: counters never decrease.
+    ended: ReaderTotals,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -98,6 +113,42 @@ impl From<&GroupRef> for GroupLabels {
     }
 }
 
+/// The series of single clusters, which are made at each scrape, too.
+fn register_clusters(clusters: &[(Cluster, ClusterStatus)], now: Timestamp, registry: &mut Registry) {
+    let (fresh, connected, heard) = (
+        Family::<ClusterLabels, Gauge>::default(),
+        Family::<ClusterLabels, Gauge>::default(),
+        Family::<ClusterLabels, Gauge>::default(),
+    );
+    for (cluster, status) in clusters.iter().take(MAX_CLUSTERS) {
+        let labels = ClusterLabels { cluster: cluster.name().to_owned() };
+        let is_fresh = status.last_heard.is_some() && status.silent_since(now).is_none();
+        let is_connected = is_fresh && status.unreachable_since(now).is_none();
+        fresh.get_or_create(&labels).set(is_fresh.into());
+        connected.get_or_create(&labels).set(is_connected.into());
+        if let Some(time) = status.last_heard {
+            heard.get_or_create(&labels).set(time.as_second());
+        }
+    }
+    registry.register(
+        "cluster_fresh",
+        "1 if the API server of a cluster responded within the last two minutes, otherwise 0; the label of the hub is \
+         empty",
+        fresh,
+    );
+    registry.register(
+        "cluster_connected",
+        "1 if the API server of a cluster responds and all watches of it are open, otherwise 0",
+        connected,
+    );
+    registry.register_with_unit(
+        "cluster_last_heard_timestamp",
+        "Unix time of the last response of the API server of a cluster, in seconds; none before the first",
+        Unit::Seconds,
+        heard,
+    );
+}
+
 /// The series of single groups. They are made at each scrape, so that a change of a group costs nothing, and a
 /// deleted group leaves no series.
 fn register_groups(groups: &GroupSamples, registry: &mut Registry) {
@@ -148,7 +199,7 @@ fn register_groups(groups: &GroupSamples, registry: &mut Registry) {
 }
 
 impl Metrics {
-    pub(crate) fn new(counters: Arc<ReaderCounters>) -> Self {
+    pub(crate) fn new(hub: Arc<ReaderCounters>) -> Self {
         let seconds = |first: f64| Histogram::new((0..12).map(move |n| first * 2_f64.powi(n)));
         Self {
             engine_events: Counter::default(),
@@ -163,10 +214,29 @@ impl Metrics {
             objects: Gauge::default(),
             kinds_watched: Gauge::default(),
             events_dropped: AtomicU64::new(0),
-            cluster_fresh: Family::default(),
             stats: Mutex::default(),
-            counters,
+            hub,
+            readers: Mutex::default(),
         }
+    }
+
+    pub(crate) fn connected(&self, cluster: Cluster, counters: Arc<ReaderCounters>) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.connected.insert(cluster, counters);
+    }
+
+    pub(crate) fn disconnected(&self, cluster: &Cluster) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counters) = readers.connected.remove(cluster) {
+            readers.ended = readers.ended + ReaderTotals { open_watches: 0, ..counters.totals() };
+        }
+    }
+
+    /// The sum over all clusters.
+    fn read(&self) -> ReaderTotals {
+        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let connected = readers.connected.values().map(|counters| counters.totals());
+        connected.fold(readers.ended + self.hub.totals(), Add::add)
     }
 
     pub(crate) fn stepped(&self, events: usize, seconds: f64) {
@@ -191,13 +261,7 @@ impl Metrics {
         self.leader.set(i64::from(is_leader));
     }
 
-    pub(crate) fn counted(&self, stats: EngineStats, now: Timestamp, events_dropped: u64) {
-        self.cluster_fresh.clear();
-        for (cluster, status) in &stats.clusters {
-            let is_fresh = status.last_heard.is_some() && status.silent_since(now).is_none();
-            let cluster = cluster.name().to_owned();
-            self.cluster_fresh.get_or_create(&ClusterLabels { cluster }).set(i64::from(is_fresh));
-        }
+    pub(crate) fn counted(&self, stats: EngineStats, events_dropped: u64) {
         self.events_dropped.store(events_dropped, Ordering::Relaxed);
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.objects.set(number(stats.objects));
@@ -272,17 +336,14 @@ impl Metrics {
             "1 if this process is the leader and may write, otherwise 0",
             self.leader.clone(),
         );
+        let read = self.read();
         let counters = [
-            ("lists", "Lists started; all pages of a list count as one", self.counters.lists.get()),
-            ("relists", "Lists started of a kind that was listed before", self.counters.relists.get()),
-            ("watches", "Watches started", self.counters.watches.get()),
-            ("objects_decoded", "Objects in lists and watch events decoded", self.counters.decoded.get()),
-            (
-                "objects_malformed",
-                "Malformed objects ignored in list and watch responses",
-                self.counters.malformed.get(),
-            ),
-            ("discoveries", "API discoveries started", self.counters.discoveries.get()),
+            ("lists", "Lists started; all pages of a list count as one", read.lists),
+            ("relists", "Lists started of a kind that was listed before", read.relists),
+            ("watches", "Watches started", read.watches),
+            ("objects_decoded", "Objects in lists and watch events decoded", read.decoded),
+            ("objects_malformed", "Malformed objects ignored in list and watch responses", read.malformed),
+            ("discoveries", "API discoveries started", read.discoveries),
             (
                 "events_dropped",
                 "Kubernetes Events not written: too many of one object, a full queue, or a failed request",
@@ -295,8 +356,8 @@ impl Metrics {
             registry.register(name, help, counter);
         }
         let read_errors = Family::<ReasonLabels, Counter>::default();
-        for (reason, count) in [("forbidden", &self.counters.forbidden), ("other", &self.counters.errors)] {
-            read_errors.get_or_create(&ReasonLabels { reason }).inc_by(count.get());
+        for (reason, count) in [("forbidden", read.forbidden), ("other", read.errors)] {
+            read_errors.get_or_create(&ReasonLabels { reason }).inc_by(count);
         }
         registry.register(
             "read_errors",
@@ -304,21 +365,16 @@ impl Metrics {
             read_errors,
         );
         let oldest: Gauge = Gauge::default();
-        oldest.set(self.counters.oldest_response().map_or(0, Timestamp::as_second));
+        oldest.set(self.hub.oldest_response().map_or(0, Timestamp::as_second));
         registry.register_with_unit(
             "oldest_watch_activity_timestamp",
-            "Unix time of the last response on the watch that has been silent longest, in seconds",
+            "Unix time of the last response on the watch of the hub that has been silent longest, in seconds",
             Unit::Seconds,
             oldest,
         );
-        registry.register(
-            "cluster_fresh",
-            "1 if the API server of a cluster responded within the last two minutes, otherwise 0; the label of the \
-             hub is empty",
-            self.cluster_fresh.clone(),
-        );
+        register_clusters(&self.stats().clusters, Timestamp::now(), &mut registry);
         let open: Gauge = Gauge::default();
-        open.set(i64::try_from(self.counters.open_watches.get()).unwrap_or(i64::MAX));
+        open.set(i64::try_from(read.open_watches).unwrap_or(i64::MAX));
         registry.register("watches_open", "Number of open watches", open);
         register_groups(groups, &mut registry);
         prometheus_client::encoding::text::encode(&mut text, &registry)?;

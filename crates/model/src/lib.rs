@@ -21,6 +21,7 @@
 
 mod decode;
 mod json;
+pub mod name;
 mod object;
 mod plan;
 mod state;

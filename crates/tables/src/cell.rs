@@ -1,6 +1,6 @@
 //! Values of a table: owned, finite, and in a total order.
 
-use std::cmp::Ordering;
+use std::borrow::Cow;
 
 use bellwether_expr::{Fields, List, Type, Val};
 use bellwether_model::Value;
@@ -48,6 +48,15 @@ impl Cell {
     /// A copy of the value.
     pub(crate) fn new(value: &Val<'_>) -> Result<Self, NotACell> {
         Self::within(value, &mut LARGEST.clone())
+    }
+
+    /// Becomes a copy of the value. If it is one already, nothing is allocated.
+    pub(crate) fn set(&mut self, value: &Val<'_>) -> Result<(), NotACell> {
+        match (&*self, value) {
+            (Self::Text(own), Val::Text(text)) if **own == **text => {}
+            _ => *self = Self::new(value)?,
+        }
+        Ok(())
     }
 
     /// `room` is the number of bytes that are left.
@@ -108,14 +117,14 @@ impl Cell {
 
     /// The value as aggregate functions see it: a string that is a number or a quantity counts as a number,
     /// and a string in the format of RFC 3339 as a point in time.
-    pub(crate) fn measured(self) -> Self {
-        let Self::Text(text) = self else { return self };
-        match Number::from_text(&text) {
-            Ok(number) => Self::Number(number),
-            Err(NotANumber::TooLarge) => Self::Text(text),
-            Err(NotANumber::Other) => match moment(&text) {
-                Some(at) => Self::Moment(Box::new(Moment { at, text })),
-                None => Self::Text(text),
+    pub(crate) fn measured(&self) -> Cow<'_, Self> {
+        let Self::Text(text) = self else { return Cow::Borrowed(self) };
+        match Number::from_text(text) {
+            Ok(number) => Cow::Owned(Self::Number(number)),
+            Err(NotANumber::TooLarge) => Cow::Borrowed(self),
+            Err(NotANumber::Other) => match moment(text) {
+                Some(at) => Cow::Owned(Self::Moment(Box::new(Moment { at, text: text.clone() }))),
+                None => Cow::Borrowed(self),
             },
         }
     }
@@ -155,25 +164,4 @@ fn moment(text: &str) -> Option<Timestamp> {
     };
     let is_moment = is_zone && date.iter().enumerate().all(|(at, byte)| is_date(at, *byte));
     if is_moment { text.parse().ok() } else { None }
-}
-
-/// A value in the order of a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ordered {
-    pub(crate) cell: Cell,
-    pub(crate) descending: bool,
-}
-
-/// Compares only values of the same column, which have the same direction.
-impl Ord for Ordered {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let order = self.cell.cmp(&other.cell);
-        if self.descending { order.reverse() } else { order }
-    }
-}
-
-impl PartialOrd for Ordered {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }

@@ -1,6 +1,6 @@
 //! Compiled StatusCollectors.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use bellwether_api::{Aggregator, StatusCollectorSpec};
 use bellwether_expr::Program;
@@ -16,15 +16,20 @@ pub struct Collector {
     pub(crate) filter: Option<usize>,
     pub(crate) query: Query,
     pub(crate) columns: Box<[Box<str>]>,
-    pub(crate) order_by: Box<[OrderColumn]>,
     pub(crate) limit: usize,
 }
 
 #[derive(Debug)]
 pub(crate) enum Query {
-    /// One row for each cluster: the programs of the columns.
-    Select(Box<[usize]>),
-    Aggregate(Aggregate),
+    Select(Arc<Select>),
+    Aggregate(Arc<Aggregate>),
+}
+
+/// One row for each cluster.
+#[derive(Debug)]
+pub(crate) struct Select {
+    pub(crate) columns: Box<[usize]>,
+    pub(crate) order_by: Box<[OrderColumn]>,
 }
 
 /// One row for each group.
@@ -33,6 +38,7 @@ pub(crate) struct Aggregate {
     pub(crate) group_by: Box<[usize]>,
     pub(crate) subjects: Box<[Subject]>,
     pub(crate) fields: Box<[Field]>,
+    pub(crate) order_by: Box<[OrderColumn]>,
 }
 
 /// The argument of one or more aggregate functions.

@@ -2,13 +2,20 @@
 //!
 //! The API server has checked some of this for the objects in a cluster, and nothing for those in files.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    mem,
+    sync::{Arc, LazyLock},
+};
 
 use bellwether_api::{Aggregator, Expression, StatusCollectorSpec};
 use bellwether_expr::{CompileError, Place, Program, Scope, Type};
 use regex::Regex;
 
-use crate::collector::{Aggregate, Collector, CollectorError, Field, OrderColumn, Query, Subject};
+use crate::{
+    collector::{Aggregate, Collector, CollectorError, Field, OrderColumn, Query, Select, Subject},
+    tally::Needs,
+};
 
 /// The maximum number of entries in a list of the spec.
 const MOST_ENTRIES: usize = 32;
@@ -21,17 +28,17 @@ pub(crate) fn compile(spec: &StatusCollectorSpec) -> Result<Collector, Vec<Colle
     compiler.check_shape(spec);
     let limit = compiler.limit(spec.limit);
     let filter = spec.filter.as_ref().and_then(|filter| compiler.filter(filter));
-    let query = if spec.select.is_empty() {
-        Query::Aggregate(compiler.aggregate(spec))
-    } else {
-        Query::Select(compiler.definitions("select", &spec.select))
-    };
     let columns = compiler.columns(spec);
     let order_by = compiler.order_by(spec, &columns);
+    let query = if spec.select.is_empty() {
+        Query::Aggregate(Arc::new(compiler.aggregate(spec, order_by)))
+    } else {
+        Query::Select(Arc::new(Select { columns: compiler.definitions("select", &spec.select), order_by }))
+    };
     if !compiler.errors.is_empty() {
         return Err(compiler.errors);
     }
-    Ok(Collector { programs: compiler.programs.into(), filter, query, columns, order_by, limit })
+    Ok(Collector { programs: compiler.programs.into(), filter, query, columns, limit })
 }
 
 #[derive(Default)]
@@ -78,13 +85,11 @@ impl<'a> Compiler<'a> {
     }
 
     fn limit(&mut self, limit: i64) -> usize {
-        match usize::try_from(limit) {
-            Ok(limit @ 1..=MOST_ROWS) => limit,
-            _ => {
-                self.error("spec.limit", format!("must be from 1 to {MOST_ROWS}, found {limit}"));
-                MOST_ROWS
-            }
+        if let Ok(limit @ 1..=MOST_ROWS) = usize::try_from(limit) {
+            return limit;
         }
+        self.error("spec.limit", format!("must be from 1 to {MOST_ROWS}, found {limit}"));
+        MOST_ROWS
     }
 
     /// The index of the program; `None` after an error.
@@ -120,20 +125,19 @@ impl<'a> Compiler<'a> {
     }
 
     fn definitions(&mut self, list: &str, entries: &'a [bellwether_api::NamedExpression]) -> Box<[usize]> {
-        let definitions = entries.iter().enumerate().filter_map(|(index, entry)| {
+        let mut programs = Vec::with_capacity(entries.len());
+        for (index, entry) in entries.iter().enumerate() {
             let field = format!("spec.{list}[{index}].def");
-            match &entry.def {
-                Some(source) => self.program(source, &field),
-                None => {
-                    self.error(field, "required; write an expression, for example inventory.name");
-                    None
-                }
+            if let Some(source) = &entry.def {
+                programs.extend(self.program(source, &field));
+            } else {
+                self.error(field, "required; write an expression, for example inventory.name");
             }
-        });
-        definitions.collect()
+        }
+        programs.into()
     }
 
-    fn aggregate(&mut self, spec: &'a StatusCollectorSpec) -> Aggregate {
+    fn aggregate(&mut self, spec: &'a StatusCollectorSpec, order_by: Box<[OrderColumn]>) -> Aggregate {
         let group_by = self.definitions("groupBy", &spec.group_by);
         let mut subjects: Vec<Subject> = Vec::new();
         let mut fields = Vec::new();
@@ -164,7 +168,7 @@ impl<'a> Compiler<'a> {
             };
             fields.push(Field { function, subject });
         }
-        Aggregate { group_by, subjects: subjects.into(), fields: fields.into() }
+        Aggregate { group_by, subjects: subjects.into(), fields: fields.into(), order_by }
     }
 
     fn check_subject(&mut self, function: Aggregator, program: usize, place: &str) {
@@ -223,13 +227,13 @@ impl<'a> Compiler<'a> {
 
 impl Subject {
     fn new(program: usize) -> Self {
-        Self { program, needs: Default::default(), adding_columns: Box::default() }
+        Self { program, needs: Needs::default(), adding_columns: Box::default() }
     }
 
     fn use_in(&mut self, function: Aggregator, column: usize) {
         self.needs.include(function);
         if matches!(function, Aggregator::Sum | Aggregator::Avg) {
-            let mut columns = std::mem::take(&mut self.adding_columns).into_vec();
+            let mut columns = mem::take(&mut self.adding_columns).into_vec();
             columns.push(column);
             self.adding_columns = columns.into();
         }
@@ -248,8 +252,10 @@ fn name_of(function: Aggregator) -> &'static str {
 
 /// As in the schema of the CRD.
 fn is_column_name(name: &str) -> bool {
-    let Ok(pattern) = Regex::new(r"^[^\t\n\f\r \pC]([^\pC]*[^\t\n\f\r \pC])?$") else { return true };
-    name.chars().count() <= 63 && pattern.is_match(name)
+    // Such a pattern always compiles.
+    static PATTERN: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^[^\t\n\f\r \pC]([^\pC]*[^\t\n\f\r \pC])?$").ok());
+    name.chars().count() <= 63 && PATTERN.as_ref().is_some_and(|pattern| pattern.is_match(name))
 }
 
 fn in_field(field: &str, error: CompileError) -> CollectorError {

@@ -16,7 +16,7 @@ const LONGEST_ERROR: usize = 1024;
 pub(crate) enum Evaluated {
     /// The filter is false or null.
     LeftOut,
-    /// The values of the programs, by index. The value of the filter is not set.
+    /// The filter is true, and each expression has a value.
     Values,
     Failed(Vec<Failure>),
 }
@@ -30,10 +30,9 @@ pub(crate) struct Failure {
 }
 
 impl Collector {
-    /// Evaluates each expression once. All of them share one cost limit.
-    pub(crate) fn evaluate(&self, row: &Row<'_>, values: &mut Vec<Cell>) -> Evaluated {
-        values.clear();
-        values.resize(self.programs.len(), Cell::Null);
+    /// Evaluates each expression once, for as long as they all stay within one cost limit. `values` has an entry
+    /// for each program.
+    pub(crate) fn evaluate(&self, row: &Row<'_>, values: &mut [Cell]) -> Evaluated {
         let mut fuel = Fuel::USUAL;
         let mut failures = Vec::new();
         if let Some(filter) = self.filter {
@@ -53,14 +52,14 @@ impl Collector {
                 continue;
             }
             let (text, is_last) = match program.evaluate(row, &mut fuel) {
-                Ok(value) => match Cell::new(&value) {
-                    Ok(cell) => {
-                        values[index] = cell;
-                        continue;
-                    }
+                Ok(value) => match values[index].set(&value) {
+                    Ok(()) => continue,
                     Err(error) => (describe(error), false),
                 },
-                Err(Stop::Missing(_)) => continue,
+                Err(Stop::Missing(_)) => {
+                    values[index] = Cell::Null;
+                    continue;
+                }
                 // Nothing is left for the other expressions.
                 Err(stop @ Stop::TooExpensive) => (program.describe(&stop), true),
                 Err(stop) => (program.describe(&stop), false),
@@ -77,7 +76,7 @@ impl Collector {
     /// The columns that use a program.
     fn columns_of(&self, program: usize) -> impl Iterator<Item = usize> {
         let programs: Vec<Option<usize>> = match &self.query {
-            Query::Select(columns) => columns.iter().copied().map(Some).collect(),
+            Query::Select(select) => select.columns.iter().copied().map(Some).collect(),
             Query::Aggregate(aggregate) => {
                 let group_by = aggregate.group_by.iter().copied().map(Some);
                 let fields = aggregate.fields.iter();

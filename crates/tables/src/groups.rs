@@ -1,29 +1,34 @@
-//! The groups of a query with aggregate functions.
+//! The result of a query with aggregate functions: one row for each group.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, mem, sync::Arc};
 
 use slab::Slab;
 
 use crate::{
-    cell::{Cell, Ordered},
-    collector::{Aggregate, Collector, Field},
+    cell::Cell,
+    collector::{Aggregate, Field, Subject},
+    errors::{Errors, not_a_number},
     number::Number,
+    order::Order,
     tally::{Overflow, Tally},
 };
 
-/// The groups that have rows, in the order of the result.
-#[derive(Debug, Default)]
+/// The groups that have rows.
+#[derive(Debug)]
 pub(crate) struct Groups {
-    groups: Slab<Group>,
+    query: Arc<Aggregate>,
+    all: Slab<Group>,
     by_key: BTreeMap<Arc<[Cell]>, usize>,
     /// Empty without `orderBy`: then `by_key` has the order of the result.
-    by_order: BTreeMap<(Box<[Ordered]>, Arc<[Cell]>), usize>,
+    by_order: BTreeMap<(Order, Arc<[Cell]>), usize>,
+    /// Values that cannot be added.
+    pub(crate) errors: Errors,
 }
 
 #[derive(Debug)]
 struct Group {
     key: Arc<[Cell]>,
-    order: Box<[Ordered]>,
+    order: Order,
     rows: u64,
     /// One for each subject.
     tallies: Box<[Tally]>,
@@ -38,132 +43,167 @@ pub(crate) struct Contribution {
 }
 
 impl Groups {
-    pub(crate) fn new(collector: &Collector, aggregate: &Aggregate) -> Self {
-        let mut groups = Self::default();
-        if aggregate.group_by.is_empty() {
+    pub(crate) fn new(query: &Arc<Aggregate>) -> Self {
+        let columns = query.group_by.len() + query.fields.len();
+        let mut groups = Self {
+            query: Arc::clone(query),
+            all: Slab::new(),
+            by_key: BTreeMap::new(),
+            by_order: BTreeMap::new(),
+            errors: Errors::new(columns),
+        };
+        if query.group_by.is_empty() {
             // Without groupBy, there is one group, even without rows.
-            let only = groups.find(&[], aggregate);
-            groups.reorder(only, collector, aggregate);
+            let only = groups.insert(Arc::default());
+            groups.reorder(only);
         }
         groups
     }
 
-    /// The group of a key; a new one is empty.
-    fn find(&mut self, key: &[Cell], aggregate: &Aggregate) -> usize {
-        if let Some(group) = self.by_key.get(key) {
-            return *group;
-        }
-        let key: Arc<[Cell]> = key.into();
-        let tallies = aggregate.subjects.iter().map(|_| Tally::default()).collect();
-        let group = Group { key: Arc::clone(&key), order: Box::default(), rows: 0, tallies };
-        let group = self.groups.insert(group);
-        self.by_key.insert(key, group);
-        group
-    }
-
-    /// Adds a row.
-    pub(crate) fn add(
-        &mut self,
-        key: &[Cell],
-        values: Box<[Cell]>,
-        collector: &Collector,
-        aggregate: &Aggregate,
-    ) -> Contribution {
-        let id = self.find(key, aggregate);
-        let group = &mut self.groups[id];
+    /// Adds a row with these values of the programs.
+    pub(crate) fn add(&mut self, cluster: &Arc<str>, programs: &[Cell]) -> Contribution {
+        let query = Arc::clone(&self.query);
+        let key: Arc<[Cell]> = query.group_by.iter().map(|program| programs[*program].clone()).collect();
+        let id = self.by_key.get(&key).copied().unwrap_or_else(|| self.insert(key));
+        let group = &mut self.all[id];
         group.rows += 1;
-        for ((tally, value), subject) in group.tallies.iter_mut().zip(&values).zip(&aggregate.subjects) {
-            tally.add(value, subject.needs);
+        let mut values = Vec::with_capacity(query.subjects.len());
+        for (subject, tally) in query.subjects.iter().zip(&mut group.tallies) {
+            let value = subject.value(programs).into_owned();
+            tally.add(&value, subject.needs);
+            insert_error(&mut self.errors, cluster, subject, &value);
+            values.push(value);
         }
-        self.reorder(id, collector, aggregate);
-        Contribution { group: id, values }
+        self.reorder(id);
+        Contribution { group: id, values: values.into() }
     }
 
-    pub(crate) fn retract(
+    /// Changes the values of a row. `None` if the row belongs to another group now: then nothing is done.
+    /// Otherwise returns whether a value is another one.
+    pub(crate) fn change(
         &mut self,
-        contribution: &Contribution,
-        collector: &Collector,
-        aggregate: &Aggregate,
-    ) {
-        let group = &mut self.groups[contribution.group];
+        cluster: &Arc<str>,
+        contribution: &mut Contribution,
+        programs: &[Cell],
+    ) -> Option<bool> {
+        let group = &mut self.all[contribution.group];
+        if !group.key.iter().eq(self.query.group_by.iter().map(|program| &programs[*program])) {
+            return None;
+        }
+        let mut changed = false;
+        let subjects = self.query.subjects.iter().zip(&mut group.tallies);
+        for ((subject, tally), old) in subjects.zip(&mut contribution.values) {
+            let value = subject.value(programs);
+            if *old == *value {
+                continue;
+            }
+            changed = true;
+            tally.retract(old, subject.needs);
+            remove_error(&mut self.errors, cluster, subject, old);
+            *old = value.into_owned();
+            tally.add(old, subject.needs);
+            insert_error(&mut self.errors, cluster, subject, old);
+        }
+        if changed {
+            self.reorder(contribution.group);
+        }
+        Some(changed)
+    }
+
+    pub(crate) fn retract(&mut self, cluster: &Arc<str>, contribution: &Contribution) {
+        let group = &mut self.all[contribution.group];
         group.rows -= 1;
-        if group.rows == 0 && !aggregate.group_by.is_empty() {
-            let group = self.groups.remove(contribution.group);
+        let subjects = self.query.subjects.iter().zip(&mut group.tallies);
+        for ((subject, tally), value) in subjects.zip(&contribution.values) {
+            tally.retract(value, subject.needs);
+            remove_error(&mut self.errors, cluster, subject, value);
+        }
+        if group.rows == 0 && !self.query.group_by.is_empty() {
+            let group = self.all.remove(contribution.group);
             self.by_key.remove(&group.key);
             self.by_order.remove(&(group.order, group.key));
-            return;
+        } else {
+            self.reorder(contribution.group);
         }
-        let tallies = group.tallies.iter_mut().zip(&contribution.values);
-        for ((tally, value), subject) in tallies.zip(&aggregate.subjects) {
-            tally.retract(value, subject.needs);
-        }
-        self.reorder(contribution.group, collector, aggregate);
     }
 
-    pub(crate) fn has_key(&self, contribution: &Contribution, key: &[Cell]) -> bool {
-        *self.groups[contribution.group].key == *key
+    /// Inserts a group without rows.
+    fn insert(&mut self, key: Arc<[Cell]>) -> usize {
+        let tallies = self.query.subjects.iter().map(|_| Tally::default()).collect();
+        let group = Group { key: Arc::clone(&key), order: Order::default(), rows: 0, tallies };
+        let id = self.all.insert(group);
+        self.by_key.insert(key, id);
+        id
     }
 
-    /// Moves a group to its place in the order of the result.
-    fn reorder(&mut self, id: usize, collector: &Collector, aggregate: &Aggregate) {
-        if collector.order_by.is_empty() {
+    /// Moves a group to its place in the result.
+    fn reorder(&mut self, id: usize) {
+        if self.query.order_by.is_empty() {
             return;
         }
-        let group = &mut self.groups[id];
-        let order: Box<[Ordered]> = collector
-            .order_by
-            .iter()
-            .map(|by| Ordered {
-                cell: group.column(by.column, aggregate).unwrap_or_default(),
-                descending: by.descending,
-            })
-            .collect();
-        if order == group.order && group.rows > 1 {
+        let group = &mut self.all[id];
+        let value = |column| group.column(column, &self.query).unwrap_or_default();
+        let order = Order::new(&self.query.order_by, value);
+        if order == group.order {
             return;
         }
-        let old = std::mem::replace(&mut group.order, order.clone());
-        self.by_order.remove(&(old, Arc::clone(&group.key)));
-        self.by_order.insert((order, Arc::clone(&group.key)), id);
+        let key = Arc::clone(&group.key);
+        let old = mem::replace(&mut group.order, order.clone());
+        self.by_order.remove(&(old, Arc::clone(&key)));
+        self.by_order.insert((order, key), id);
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.groups.len()
+        self.all.len()
     }
 
-    /// The groups in the order of the result: the values of their columns.
-    pub(crate) fn rows<'a>(
-        &'a self,
-        collector: &Collector,
-        aggregate: &'a Aggregate,
-    ) -> impl Iterator<Item = Vec<Result<Cell, Overflow>>> + 'a {
-        let ids: Box<dyn Iterator<Item = &usize>> = if collector.order_by.is_empty() {
-            Box::new(self.by_key.values())
-        } else {
-            Box::new(self.by_order.values())
-        };
-        let columns = aggregate.group_by.len() + aggregate.fields.len();
-        ids.map(move |id| (0..columns).map(|column| self.groups[*id].column(column, aggregate)).collect())
-    }
-}
-
-impl Contribution {
-    pub(crate) fn values(&self) -> &[Cell] {
-        &self.values
-    }
-
-    pub(crate) fn has_values(&self, values: &[Cell]) -> bool {
-        *self.values == *values
+    /// The values of the columns, in the order of the result.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Vec<Result<Cell, Overflow>>> {
+        // One of the two is empty.
+        let by_key = self.by_key.values().filter(|_| self.query.order_by.is_empty());
+        let columns = self.query.group_by.len() + self.query.fields.len();
+        by_key.chain(self.by_order.values()).map(move |id| {
+            let group = &self.all[*id];
+            (0..columns).map(|column| group.column(column, &self.query)).collect()
+        })
     }
 }
 
 impl Group {
-    fn column(&self, column: usize, aggregate: &Aggregate) -> Result<Cell, Overflow> {
+    fn column(&self, column: usize, query: &Aggregate) -> Result<Cell, Overflow> {
         match column.checked_sub(self.key.len()) {
             None => Ok(self.key[column].clone()),
-            Some(field) => match aggregate.fields[field] {
+            Some(field) => match query.fields[field] {
                 Field { function, subject: Some(subject) } => self.tallies[subject].result(function),
                 Field { subject: None, .. } => Ok(Cell::Number(Number::from(self.rows))),
             },
         }
+    }
+}
+
+impl Subject {
+    /// The value that the tally counts.
+    fn value<'a>(&self, programs: &'a [Cell]) -> Cow<'a, Cell> {
+        let value = &programs[self.program];
+        if self.needs.measures() { value.measured() } else { Cow::Borrowed(value) }
+    }
+}
+
+fn insert_error(errors: &mut Errors, cluster: &Arc<str>, subject: &Subject, value: &Cell) {
+    if subject.adding_columns.is_empty() {
+        return;
+    }
+    let Some(text) = not_a_number(value) else { return };
+    for column in &subject.adding_columns {
+        errors.insert(Some(*column), cluster, text.clone());
+    }
+}
+
+fn remove_error(errors: &mut Errors, cluster: &str, subject: &Subject, value: &Cell) {
+    if matches!(value, Cell::Null | Cell::Number(_)) {
+        return;
+    }
+    for column in &subject.adding_columns {
+        errors.remove(Some(*column), cluster);
     }
 }

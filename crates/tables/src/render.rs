@@ -3,37 +3,62 @@
 use bellwether_api::{AggregationError, CombinedResult, ResultRow, TypedValue, ValueType};
 use serde_json::{Map, Value as Json};
 
-use crate::{cell::Cell, table::Table};
+use crate::{
+    cell::Cell,
+    collector::Collector,
+    table::{Body, Contents},
+    tally::Overflow,
+};
 
-pub(crate) fn result(table: &Table, name: &str) -> CombinedResult {
-    let collector = &table.collector;
+pub(crate) fn result(collector: &Collector, contents: &Contents, name: &str) -> CombinedResult {
+    page(collector, contents, name, 0, collector.limit)
+}
+
+/// At most `limit` rows after the first `offset`.
+pub(crate) fn page(
+    collector: &Collector,
+    contents: &Contents,
+    name: &str,
+    offset: usize,
+    limit: usize,
+) -> CombinedResult {
     let names = &collector.columns;
-    let mut too_large = vec![false; names.len()];
-    let rows = table.ordered_rows().take(collector.limit).map(|cells| {
-        let columns = cells.into_iter().zip(&mut too_large);
-        let columns = columns.map(|(cell, too_large)| {
-            *too_large |= cell.is_err();
-            typed(&cell.unwrap_or_default())
-        });
-        ResultRow { columns: columns.collect() }
-    });
-    let rows: Vec<_> = rows.collect();
-    let mut aggregation_errors = table.aggregation_errors.aggregation_errors(names);
-    let too_large = names.iter().zip(too_large).filter(|(_, too_large)| *too_large);
-    aggregation_errors.extend(too_large.map(|(name, _)| AggregationError {
-        column: name.to_string(),
-        error: "the result is too large for a floating-point number".to_owned(),
-    }));
-    let total = table.total_rows();
+    let mut aggregation_errors = Vec::new();
+    let (total, rows) = match &contents.body {
+        Body::Selection(selection) => {
+            let rows = selection.rows().skip(offset).take(limit);
+            (selection.len(), rows.map(|cells| row(cells.iter())).collect())
+        }
+        Body::Groups(groups) => {
+            aggregation_errors = groups.errors.aggregation_errors(names);
+            let rows: Vec<_> = groups.rows().skip(offset).take(limit).collect();
+            let too_large = names
+                .iter()
+                .enumerate()
+                .filter(|(column, _)| rows.iter().any(|row| row[*column] == Err(Overflow)));
+            aggregation_errors.extend(too_large.map(|(_, name)| AggregationError {
+                column: name.to_string(),
+                error: "the result is too large for a floating-point number".to_owned(),
+            }));
+            let cells = |cells: &[Result<Cell, Overflow>]| {
+                row(cells.iter().map(|cell| cell.as_ref().unwrap_or(&Cell::Null)))
+            };
+            (groups.len(), rows.iter().map(|row| cells(row)).collect::<Vec<_>>())
+        }
+    };
     CombinedResult {
         name: name.to_owned(),
         column_names: collector.column_names().map(str::to_owned).collect(),
         truncated: rows.len() < total,
         rows,
         total_rows: i64::try_from(total).unwrap_or(i64::MAX),
-        row_errors: table.row_errors.row_errors(names),
+        row_errors: contents.row_errors.row_errors(names),
         aggregation_errors,
     }
+}
+
+fn row<'a>(cells: impl Iterator<Item = &'a Cell>) -> ResultRow {
+    ResultRow { columns: cells.map(typed).collect() }
 }
 
 /// Cuts rows off at the end until the JSON of the result has at most `max_bytes`.
@@ -43,13 +68,11 @@ pub(crate) fn cut(mut result: CombinedResult, max_bytes: usize) -> CombinedResul
     let mut room = max_bytes.saturating_sub(size(&result));
     for row in rows {
         // With its comma.
-        match room.checked_sub(size(&row) + 1) {
-            Some(left) => room = left,
-            None => {
-                result.truncated = true;
-                break;
-            }
-        }
+        let Some(left) = room.checked_sub(size(&row) + 1) else {
+            result.truncated = true;
+            break;
+        };
+        room = left;
         result.rows.push(row);
     }
     result

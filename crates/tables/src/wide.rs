@@ -114,8 +114,8 @@ fn divide(words: &mut [u64; PRODUCT], divisor: u128) -> bool {
     let (below, divided) = words[..=top].split_at_mut((top + 1).saturating_sub(PRECISION));
     let mut rest: u128 = 0;
     for word in divided.iter_mut().rev() {
-        let [mut quotient, dividend] = [0, *word];
-        for half in [dividend >> 32, dividend & 0xffff_ffff] {
+        let mut quotient = 0;
+        for half in [*word >> 32, *word & 0xffff_ffff] {
             // `rest` is below the divisor, so this does not overflow.
             rest = rest << 32 | u128::from(half);
             let [digit, _] = split(rest / divisor);

@@ -1,12 +1,14 @@
 //! Terminal output: width, colors, tables, redrawing in place, and text without control characters.
 
 mod canvas;
+mod grid;
 mod screen;
 mod state;
 mod table;
 mod text;
 
 pub use canvas::Canvas;
+pub use grid::{Grid, GridCell};
 pub use screen::Screen;
 pub use state::{MANY, ROOM_FOR_BARS, WORST_FIRST, rank, sign, style};
 pub use table::{BELOW, Cell, Table};

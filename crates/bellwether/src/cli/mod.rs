@@ -1,11 +1,15 @@
 //! The commands and their flags. Doc comments are the help that users read.
 
+mod clusters;
 mod groups;
+mod query;
 mod rollups;
 
+pub use clusters::{ClusterArgs, ClusterArgument, ClusterLabels, ClusterTarget, cluster};
 pub use groups::{
     Adopt, BelowArgs, Demo, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait, Whose,
 };
+pub use query::{Query, QueryFormat};
 pub use rollups::Rollups;
 
 use std::{
@@ -79,7 +83,14 @@ pub enum Command {
     #[command(after_help = groups::ADOPT_HELP)]
     Adopt(Adopt),
 
-    /// Validate Applications, Rollups and HealthRules in files
+    /// Combine the state of objects in many clusters, like an SQL SELECT
+    ///
+    /// Evaluates a StatusCollector, or the same as SQL, over objects in API servers or in directories, now,
+    /// without creating an object.
+    #[command(after_help = query::QUERY_HELP)]
+    Query(Box<Query>),
+
+    /// Validate objects of bellwether.dev in files
     ///
     /// Checks what the API server and the controller check, for all kinds of bellwether.dev. Does not need a
     /// cluster. Skips objects of other kinds.
@@ -229,6 +240,9 @@ pub struct Controller {
         hide_env = true
     )]
     pub without_health_rules: bool,
+
+    #[command(flatten)]
+    pub clusters: ClusterArgs,
 
     #[command(flatten)]
     pub below: BelowArgs,

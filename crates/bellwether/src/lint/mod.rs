@@ -1,7 +1,9 @@
 //! `bellwether lint`: finds errors in objects of `bellwether.dev`, with line numbers, without a cluster.
 
 mod application;
+mod binding_policy;
 mod rollup;
+mod status_collector;
 mod together;
 
 use std::{
@@ -17,14 +19,17 @@ use bellwether_inspect::shell::program;
 use bellwether_model::{Object, Plan, State};
 use bellwether_terminal::{Screen, printable, sign, style};
 use serde::Serialize;
+use serde_json::Value as Json;
 
 use crate::{
     assess::NO_OBJECTS,
     cli::Lint,
+    collectors::{KIND, kind_of_bare, manifest},
     output::{BAD_INPUT, Outcome},
     rules::{self, Finding, or_unnamed, place, printed},
     schema::{self, FieldError, KindSchema},
 };
+use status_collector::Linted;
 use together::References;
 
 #[derive(Serialize)]
@@ -38,6 +43,9 @@ struct LintedObject {
     valid: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<Finding>,
+    /// The object to write instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    corrected: Option<Json>,
     #[serde(skip)]
     references: References,
 }
@@ -55,7 +63,7 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
         // One of ours may have disappeared in it.
         location.duplicate_key().map_or(Ok(None), Err)
     };
-    for entry in bellwether_input::read_with_duplicate_keys(&inputs, &Plan::whole(), &check) {
+    for entry in bellwether_input::read_with_bare_documents(&inputs, &Plan::whole(), &check, &kind_of_bare) {
         match entry.flatten() {
             Ok(Some(object)) => checked.push(object),
             Ok(None) => others += 1,
@@ -100,6 +108,7 @@ fn findings(object: &Object<'_>) -> Vec<Finding> {
             let errors: Vec<_> = errors.collect();
             match object.kind() {
                 "Application" if errors.is_empty() => application::errors(object),
+                "BindingPolicy" if errors.is_empty() => binding_policy::errors(object),
                 "Rollup" if errors.is_empty() => rollup::errors(object),
                 _ => errors,
             }
@@ -112,7 +121,19 @@ fn findings(object: &Object<'_>) -> Vec<Finding> {
 impl LintedObject {
     fn of(object: &Object<'_>, location: &ObjectLocation<'_>) -> Self {
         let lines = location.lines();
-        let found = findings(object).into_iter().map(|finding| finding.located(&lines));
+        let Linted { name, findings, is_bare, corrected } = if object.kind() == KIND {
+            status_collector::lint(object)
+        } else {
+            let (name, findings) = (object.name().to_owned(), findings(object));
+            Linted { name, findings, is_bare: false, corrected: None }
+        };
+        let found = findings.into_iter().map(|finding| match finding.field() {
+            Some(field) if is_bare => {
+                let line = lines.of(field.strip_prefix("spec.").unwrap_or(field));
+                finding.at(Some(line))
+            }
+            _ => finding.located(&lines),
+        });
         let repeated = lines.repeated().into_iter().map(|DuplicateKey { field, key, line }| {
             let message = format!("duplicate key {key:?}");
             Finding::in_field(FieldError { field, message }).at(Some(line))
@@ -124,9 +145,10 @@ impl LintedObject {
             line: lines.first(),
             kind: object.kind().to_owned(),
             namespace: object.namespace().to_owned(),
-            name: object.name().to_owned(),
+            name,
             valid: errors.is_empty(),
             errors,
+            corrected,
             references: References::of(object, &lines),
         }
     }
@@ -142,6 +164,12 @@ fn page(checked: &[LintedObject], others: usize, screen: Screen) -> String {
         let place = place(&object.file, Some(object.line));
         let _ = writeln!(text, "{sign} {} ({})", printable(&object_name), printable(&place));
         object.errors.iter().for_each(|finding| text.push_str(&finding.paragraph(&object.file)));
+        if let Some(yaml) = object.corrected.as_ref().and_then(|corrected| manifest(corrected).ok()) {
+            text.push_str("    Corrected:\n");
+            for line in yaml.lines() {
+                let _ = writeln!(text, "      {}", printable(line));
+            }
+        }
     }
     if !checked.is_empty() {
         let invalid = checked.iter().filter(|object| !object.valid).count();

@@ -1,4 +1,4 @@
-//! Errors between objects: duplicates, and cycles of Rollups.
+//! Errors between objects: duplicates, cycles of Rollups, and BindingPolicies with unknown StatusCollectors.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -8,7 +8,7 @@ use bellwether_model::{Object, Value};
 use bellwether_terminal::first_few;
 
 use super::{LintedObject, application::error};
-use crate::rules::Finding;
+use crate::{collectors::KIND, rules::Finding, schema::nearest};
 
 /// What refers from an object to others.
 #[derive(Default)]
@@ -17,6 +17,8 @@ pub(super) struct References {
     line: usize,
     /// The name, field and line of each component that is a Rollup.
     rollups: Vec<(String, String, usize)>,
+    /// The name, field and line of each StatusCollector of a BindingPolicy.
+    collectors: Vec<(String, String, usize)>,
 }
 
 impl References {
@@ -29,14 +31,33 @@ impl References {
             let line = lines.of(&field);
             is_rollup.then_some((text("name")?.to_owned(), field, line))
         });
-        Self { line: lines.of("metadata.name"), rollups: rollups.collect() }
+        let rollups = rollups.collect();
+        Self { line: lines.of("metadata.name"), rollups, collectors: collectors_of(object, lines) }
     }
+}
+
+fn collectors_of(object: &Object<'_>, lines: &Lines) -> Vec<(String, String, usize)> {
+    let clauses =
+        object.at("spec.downsync").and_then(Value::as_list).filter(|_| object.kind() == "BindingPolicy");
+    let mut collectors = Vec::new();
+    for (clause_index, clause) in clauses.into_iter().flatten().enumerate() {
+        let names = clause.get("statusCollectors").and_then(Value::as_list).unwrap_or_default();
+        for (index, name) in names.iter().enumerate() {
+            let field = format!("spec.downsync[{clause_index}].statusCollectors[{index}]");
+            let line = lines.of(&field);
+            collectors.extend(name.as_text().map(|name| (name.to_owned(), field, line)));
+        }
+    }
+    collectors
 }
 
 /// Adds the errors between objects to each of them. Returns notes about what may be intended.
 pub(super) fn check(checked: &mut [LintedObject]) -> Vec<String> {
-    let (mut found, notes) = duplicates(checked);
+    let (mut found, mut notes) = duplicates(checked);
     found.extend(cycles(checked));
+    let (misspelt, unknown) = unknown_collectors(checked);
+    found.extend(misspelt);
+    notes.extend(unknown);
     for (index, finding) in found {
         if let Some(object) = checked.get_mut(index) {
             object.valid = false;
@@ -63,6 +84,27 @@ fn duplicates(checked: &[LintedObject]) -> (Vec<(usize, Finding)>, Vec<String>) 
             findings.push((index, finding("metadata.name", message, references.line)));
         } else {
             notes.push(format!("{file}:{}: {message}", object.line));
+        }
+    }
+    (findings, first_few(notes))
+}
+
+/// StatusCollectors that are not in the input. They may be in the cluster, so that is only a note, unless the
+/// input has one with almost this name.
+fn unknown_collectors(checked: &[LintedObject]) -> (Vec<(usize, Finding)>, Vec<String>) {
+    let known: Vec<_> =
+        checked.iter().filter(|object| object.kind == KIND).map(|object| object.name.as_str()).collect();
+    let (mut findings, mut notes) = (Vec::new(), Vec::new());
+    for (index, LintedObject { file, references, .. }) in checked.iter().enumerate() {
+        for (name, field, line) in &references.collectors {
+            match nearest(name, &known) {
+                _ if known.contains(&name.as_str()) => {}
+                Some(meant) => {
+                    let message = format!("unknown StatusCollector {name:?} (did you mean {meant:?}?)");
+                    findings.push((index, finding(field, message, *line)));
+                }
+                None => notes.push(format!("{file}:{line}: StatusCollector {name:?} is not in the input")),
+            }
         }
     }
     (findings, first_few(notes))

@@ -45,7 +45,7 @@ impl Finding {
     }
 
     /// An error in an expression or script.
-    pub(super) fn in_source(error: RuleFieldError) -> Self {
+    pub(crate) fn in_source(error: RuleFieldError) -> Self {
         let RuleFieldError { field, source, compile_error } = error;
         let within = match compile_error.place {
             Place::Text { line, column } => Some(Within { line, column: Some(column) }),
@@ -73,6 +73,10 @@ impl Finding {
     pub(crate) fn located(self, lines: &Lines) -> Self {
         let line = self.field.as_deref().map_or_else(|| lines.first(), |field| lines.of(field));
         self.at(Some(line))
+    }
+
+    pub(crate) fn field(&self) -> Option<&str> {
+        self.field.as_deref()
     }
 
     /// Sets the line in the file.

@@ -11,6 +11,7 @@ mod tests;
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use bellwether_api::{GROUP, VERSION, crds};
+pub(crate) use bellwether_model::name::{MAX_NAME, NAME_RULE, is_name};
 use bellwether_model::{Object, Plan, Value};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -102,22 +103,6 @@ pub(crate) fn error_in_head(object: &Object<'_>) -> Option<FieldError> {
     }
 }
 
-/// What a valid name is, after `invalid name: `.
-pub(crate) const NAME_RULE: &str =
-    "use lower-case letters, digits, '-' and '.', starting and ending with a letter or digit";
-
-/// The maximum length of an object name, in bytes.
-const MAX_NAME: usize = 253;
-
-/// Whether the API server accepts this name for an object: an RFC 1123 subdomain.
-pub(crate) fn is_name(name: &str) -> bool {
-    let is_legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_part = |part: &str| {
-        !part.is_empty() && part.chars().all(is_legal) && !part.starts_with('-') && !part.ends_with('-')
-    };
-    name.len() <= MAX_NAME && name.split('.').all(is_part)
-}
-
 /// The message, with the nearest known word, or with all of them if none is near.
 pub(crate) fn not_one_of(message: &str, word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
@@ -127,7 +112,7 @@ pub(crate) fn not_one_of(message: &str, word: &str, known: &[&str]) -> String {
 }
 
 /// The known word with the smallest edit distance, regardless of case. `None` if all are too far away.
-fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let most = match word.chars().count() {
         0..=2 => 0,
         3..=5 => 1,

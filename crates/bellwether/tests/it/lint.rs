@@ -155,3 +155,41 @@ fn the_examples_are_valid() {
 fn duplicates_and_cycles() {
     assert_snapshot!(lint(&["together.yaml", "several/a.yaml", "./several/a.yaml"]));
 }
+
+/// Unknown collectors, clauses that match everything, selectors that match nothing.
+#[test]
+fn policies() {
+    assert_snapshot!(lint(&["policy.yaml"]));
+}
+
+/// Every error of every expression, in both forms, with the place.
+#[test]
+fn collectors() {
+    assert_snapshot!(lint(&["../query/invalid.yaml"]));
+    assert_snapshot!("lint_collectors_as_json", lint(&["../query/invalid.yaml", "-o", "json"]));
+}
+
+/// The examples of the first draft of the kind, as they stand.
+#[test]
+fn collectors_of_the_first_draft() {
+    assert_snapshot!(lint(&["../query/seed.yaml"]));
+}
+
+/// A slip in an object that is otherwise complete, beside an error.
+#[test]
+fn slips_in_complete_objects() {
+    let collector = "apiVersion: bellwether.dev/v1alpha1\nkind: StatusCollector\nmetadata: {name: a}\nspec:\n  name: b\n  \
+                     select: inventory.name\n";
+    let run = lint_input(&["-"], collector);
+    assert_snapshot!("lint_slips", run);
+    let run = lint_input(&["-"], &format!("{collector}  filter: inventory.nam = 1\n"));
+    assert_eq!(run.code, Some(1), "{run}");
+    assert!(run.stdout.contains("    stdin:7: spec.filter, line 1, column 15: "), "{run}");
+    assert!(!run.stdout.contains("Corrected"), "{run}");
+}
+
+#[test]
+fn the_library_of_collectors_is_valid() {
+    let run = lint(&["../../../../../deploy/collectors"]);
+    assert!(run.code == Some(0) && run.stderr.is_empty(), "{run}");
+}

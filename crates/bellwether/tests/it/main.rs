@@ -13,6 +13,7 @@ mod help;
 mod lifecycle;
 mod lint;
 mod plugin;
+mod query;
 mod rules;
 mod terminal;
 

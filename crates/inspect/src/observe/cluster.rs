@@ -216,7 +216,7 @@ pub fn crds_not_installed() -> String {
 }
 
 /// The user that a message of the API server about a missing right names.
-fn user_in(message: &str) -> Option<&str> {
+pub(crate) fn user_in(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("User \"")?;
     rest.split_once('"').map(|(name, _)| name)
 }
@@ -227,7 +227,7 @@ pub fn denied_user(message: &str) -> String {
 }
 
 /// `user "bob" cannot list services`, or `cannot list services: forbidden`.
-fn refusal(user: Option<&str>, right: &str) -> String {
+pub(crate) fn refusal(user: Option<&str>, right: &str) -> String {
     match user {
         Some(user) => format!("user {user:?} cannot {right}"),
         None => format!("cannot {right}: forbidden"),
@@ -235,7 +235,7 @@ fn refusal(user: Option<&str>, right: &str) -> String {
 }
 
 /// `Grant user bob the verb list on services`
-fn grant(user: Option<&str>, verb: &str, resource: &str) -> String {
+pub(crate) fn grant(user: Option<&str>, verb: &str, resource: &str) -> String {
     let user = user.map(|user| format!(" user {user}")).unwrap_or_default();
     format!("Grant{user} the verb {verb} on {resource}")
 }

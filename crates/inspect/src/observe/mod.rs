@@ -27,6 +27,7 @@ use bellwether_model::Object;
 use jiff::Timestamp;
 
 pub use cluster::{ObservedCluster, crds_not_installed, denied_user};
+pub(crate) use cluster::{grant, refusal, user_in};
 pub use evaluator::EvaluationScope;
 use evaluator::Evaluator;
 pub use files::is_of_the_cluster;
@@ -37,6 +38,8 @@ pub use live::LiveObservation;
 pub use location::{Flags, Location, Place};
 pub use notes::Notes;
 pub(crate) use notes::not_shown;
+pub(crate) use object_name::means;
+pub use object_name::plural_of_builtin;
 use origin::{Origin, PendingLists};
 
 /// Objects that were read once, and the engines that evaluate them.

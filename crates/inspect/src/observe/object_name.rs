@@ -78,7 +78,7 @@ const OWN_SHORT_NAMES: &[(&str, &str)] = &[
 ];
 
 /// Whether a word is the kind, singular, plural or short name of a kind, optionally with its group.
-pub(super) fn means(word: &str, kind: &str, group: &str) -> bool {
+pub(crate) fn means(word: &str, kind: &str, group: &str) -> bool {
     let word = word.to_lowercase();
     let (name, of) = word.split_once('.').unwrap_or((&word, ""));
     if !of.is_empty() && of != group {
@@ -95,6 +95,17 @@ pub(super) fn is_builtin_kind(word: &str) -> bool {
     let word = word.to_lowercase();
     let name = word.split_once('.').map_or(&*word, |(name, _)| name);
     SHORT_NAMES.iter().any(|(short, long)| name == *short || name == *long || is_plural_of(name, long))
+}
+
+/// The plural of a kind of Kubernetes, for its singular or its short name.
+pub fn plural_of_builtin(word: &str) -> Option<String> {
+    let (_, singular) = SHORT_NAMES.iter().find(|(short, long)| word == *short || word == *long)?;
+    let is_plural = is_plural_of(word, singular) || word == *singular && singular.ends_with("endpoints");
+    (!is_plural).then(|| match singular {
+        singular if singular.ends_with("ss") => format!("{singular}es"),
+        singular if singular.ends_with('y') => format!("{}ies", singular.trim_end_matches('y')),
+        singular => format!("{singular}s"),
+    })
 }
 
 fn is_plural_of(plural: &str, singular: &str) -> bool {
@@ -135,6 +146,17 @@ mod tests {
     #[case("shop", false)]
     fn builtin_kinds(#[case] word: &str, #[case] expected: bool) {
         assert_eq!(is_builtin_kind(word), expected);
+    }
+
+    #[rstest]
+    #[case("deploy", Some("deployments"))]
+    #[case("networkpolicy", Some("networkpolicies"))]
+    #[case("ingress", Some("ingresses"))]
+    #[case("deployments", None)]
+    #[case("endpoints", None)]
+    #[case("widget", None)]
+    fn plurals(#[case] word: &str, #[case] expected: Option<&str>) {
+        assert_eq!(plural_of_builtin(word).as_deref(), expected);
     }
 
     #[rstest]

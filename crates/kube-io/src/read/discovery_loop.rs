@@ -35,12 +35,14 @@ const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(super) async fn discovery_loop(connection: &ClusterConnection) -> Infallible {
     let (sender, mut events) = mpsc::channel(64);
     let mut restored = connection.restored.subscribe();
+    let mut reconnected = connection.reconnected.subscribe();
     let watch = async {
         loop {
             tokio::select! {
                 never = watch_crds(connection, sender.clone()) => match never {},
                 // The connection keeps the sender. The next watch begins with a list.
                 _ = restored.changed() => {}
+                _ = reconnected.changed() => {}
             }
         }
     };
@@ -138,7 +140,7 @@ async fn watch(
     sender: &mpsc::Sender<CrdWatch>,
 ) -> ListWatchEnd {
     let request = |parameters: &WatchParams| Request::new(CRDS).watch_metadata(parameters, since.as_str());
-    match Watch::start(connection, request).await {
+    match Watch::start(&connection.client, &connection.settings, request).await {
         Ok(_) if !policy.opened() => ListWatchEnd { lasted: true, error: None },
         Ok(mut watch) => {
             let error = receive(&mut watch, policy, sender).await.err();

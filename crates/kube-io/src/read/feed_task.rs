@@ -55,6 +55,7 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
     pub(super) async fn run(mut self, mut lenses: watch::Receiver<Arc<Lens>>) {
         let events = self.events.clone();
         let mut restored = self.connection.restored.subscribe();
+        let mut reconnected = self.connection.reconnected.subscribe();
         loop {
             tokio::select! {
                 () = events.closed() => return,
@@ -64,6 +65,8 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
                 },
                 // The connection keeps the sender.
                 Ok(()) = restored.changed() => self.reflector.restored(),
+                // The request is repeated with the other credentials, without a backoff.
+                Ok(()) = reconnected.changed() => self.reflector.slept(),
                 never = self.follow() => match never {},
             }
         }
@@ -177,7 +180,7 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
         connection.counters.watches.add(1);
         let (request, since, metadata_only) =
             (Request::new(path), since.as_str(), self.reflector.metadata_only());
-        let watch = Watch::start(&connection, |parameters| {
+        let watch = Watch::start(&connection.client, &connection.settings, |parameters| {
             if metadata_only {
                 request.watch_metadata(parameters, since)
             } else {

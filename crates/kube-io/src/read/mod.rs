@@ -25,14 +25,17 @@ mod watch_stream;
 
 pub use bellwether_wire::backoff::BackoffLimits;
 pub use bellwether_wire::read_error::ReadError;
+pub(crate) use reader_counters::ReaderTotals;
 pub use reader_counters::{Count, ReaderCounters};
 pub(crate) use rest_mapper::KindsReceiver;
 pub use rest_mapper::RestMapper;
 pub use settings::ReaderSettings;
 pub use snapshot::{ClusterSnapshot, NoSuchKind};
+pub(crate) use watch_stream::{Watch, send_and_read};
 
 use std::{
     collections::{HashMap, hash_map::Entry},
+    future::{Future, ready},
     hash::Hash,
     sync::Arc,
 };
@@ -56,7 +59,7 @@ pub struct Reader<Id = FeedId> {
     events: mpsc::Sender<(Id, FeedEvent)>,
     feeds: HashMap<Id, FeedHandle>,
     span: Span,
-    _background: [Task; 2],
+    _background: Task,
 }
 
 /// Shared by all tasks of a reader.
@@ -67,13 +70,42 @@ struct ClusterConnection {
     counters: Arc<ReaderCounters>,
     /// How many times the cluster was restored from a backup.
     restored: watch::Sender<u64>,
+    /// How many times the client has got other credentials.
+    reconnected: watch::Sender<u64>,
 }
 
 impl ClusterConnection {
     /// All feeds relist, and accept any resourceVersion.
     fn restored(&self) {
         warn!("resourceVersions went back: the cluster was restored from a backup. Listing all kinds again");
+        self.relist();
+    }
+
+    fn relist(&self) {
         self.restored.send_modify(|times| *times += 1);
+    }
+}
+
+/// What the task of a cluster needs of its reader.
+pub(crate) struct ReaderHandle(Arc<ClusterConnection>);
+
+impl ReaderHandle {
+    pub(crate) fn counters(&self) -> &ReaderCounters {
+        &self.0.counters
+    }
+
+    pub(crate) fn has_discovered(&self) -> bool {
+        self.0.rest_mapper.kinds().borrow().is_some()
+    }
+
+    /// Relists all kinds, and accepts any resourceVersion: this may be another cluster.
+    pub(crate) fn relist(&self) {
+        self.0.relist();
+    }
+
+    /// Opens all watches again, each from its last resourceVersion: the client has other credentials.
+    pub(crate) fn reconnect(&self) {
+        self.0.reconnected.send_modify(|times| *times += 1);
     }
 }
 
@@ -97,28 +129,43 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     ///
     /// The client must not retry by itself: the reader honours `Retry-After`.
     pub fn start(client: Client, settings: ReaderSettings, events: mpsc::Sender<(Id, FeedEvent)>) -> Self {
+        Self::start_after(ready(()), client, settings, events)
+    }
+
+    /// Sends no request before `permitted` completes.
+    pub(crate) fn start_after(
+        permitted: impl Future<Output = ()> + Send + 'static,
+        client: Client,
+        settings: ReaderSettings,
+        events: mpsc::Sender<(Id, FeedEvent)>,
+    ) -> Self {
         let counters = Arc::new(ReaderCounters::default());
-        let (rest_mapper, restored) = (RestMapper::new(), watch::Sender::new(0));
-        let connection = Arc::new(ClusterConnection { client, settings, rest_mapper, counters, restored });
-        let span = Span::current();
-        let discovery_loop = {
+        let (rest_mapper, restored, reconnected) =
+            (RestMapper::new(), watch::Sender::new(0), watch::Sender::new(0));
+        let connection = ClusterConnection { client, settings, rest_mapper, counters, restored, reconnected };
+        let (connection, span) = (Arc::new(connection), Span::current());
+        let background = {
             let connection = Arc::clone(&connection);
-            async move { match discovery_loop::discovery_loop(&connection).await {} }
+            async move {
+                // Feeds wait for the first discovery.
+                permitted.await;
+                tokio::select! {
+                    never = discovery_loop::discovery_loop(&connection) => match never {},
+                    never = restore_check::restore_check(&connection) => match never {},
+                }
+            }
         };
-        let restore_check = {
-            let connection = Arc::clone(&connection);
-            async move { match restore_check::restore_check(&connection).await {} }
-        };
-        let background = [
-            Task(tokio::spawn(discovery_loop.instrument(span.clone()))),
-            Task(tokio::spawn(restore_check.instrument(span.clone()))),
-        ];
+        let background = Task(tokio::spawn(background.instrument(span.clone())));
         Self { connection, events, feeds: HashMap::new(), span, _background: background }
     }
 
     /// Relists all kinds, and accepts any resourceVersion: the cluster was restored from a backup.
     pub fn restored(&self) {
         self.connection.restored();
+    }
+
+    pub(crate) fn handle(&self) -> ReaderHandle {
+        ReaderHandle(Arc::clone(&self.connection))
     }
 
     /// Lists and watches a kind. If `feed` exists, it relists with the new lens.

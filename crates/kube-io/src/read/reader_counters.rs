@@ -1,6 +1,7 @@
 //! Counters and liveness of a reader.
 
 use std::{
+    ops::Add,
     sync::{
         Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -34,9 +35,57 @@ pub struct ReaderCounters {
     /// Discoveries started.
     pub discoveries: Count,
     feeds: Mutex<Vec<Weak<FeedLiveness>>>,
+    /// The last response to a probe, as [`FeedLiveness::last`].
+    probed: AtomicU64,
+}
+
+/// The values of [`ReaderCounters`], or their sum over several readers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReaderTotals {
+    pub(crate) lists: u64,
+    pub(crate) relists: u64,
+    pub(crate) watches: u64,
+    pub(crate) open_watches: u64,
+    pub(crate) decoded: u64,
+    pub(crate) malformed: u64,
+    pub(crate) errors: u64,
+    pub(crate) forbidden: u64,
+    pub(crate) discoveries: u64,
+}
+
+impl Add for ReaderTotals {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            lists: self.lists + other.lists,
+            relists: self.relists + other.relists,
+            watches: self.watches + other.watches,
+            open_watches: self.open_watches + other.open_watches,
+            decoded: self.decoded + other.decoded,
+            malformed: self.malformed + other.malformed,
+            errors: self.errors + other.errors,
+            forbidden: self.forbidden + other.forbidden,
+            discoveries: self.discoveries + other.discoveries,
+        }
+    }
 }
 
 impl ReaderCounters {
+    pub(crate) fn totals(&self) -> ReaderTotals {
+        ReaderTotals {
+            lists: self.lists.get(),
+            relists: self.relists.get(),
+            watches: self.watches.get(),
+            open_watches: self.open_watches.get(),
+            decoded: self.decoded.get(),
+            malformed: self.malformed.get(),
+            errors: self.errors.get(),
+            forbidden: self.forbidden.get(),
+            discoveries: self.discoveries.get(),
+        }
+    }
+
     /// The time of the last response to the feed that has been silent longest. API servers send a bookmark on
     /// every watch about once a minute.
     pub fn oldest_response(&self) -> Option<Timestamp> {
@@ -44,7 +93,7 @@ impl ReaderCounters {
         feeds.iter().filter_map(|liveness| liveness.upgrade()?.last()).min().map(time_of)
     }
 
-    /// The time of the last response to any feed.
+    /// The time of the last response to any feed or probe.
     pub fn last_response(&self) -> Option<Timestamp> {
         self.last_activity().map(time_of)
     }
@@ -52,7 +101,19 @@ impl ReaderCounters {
     /// [`ReaderCounters::last_response`] by the monotonic clock.
     pub(crate) fn last_activity(&self) -> Option<Duration> {
         let feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
-        feeds.iter().filter_map(|liveness| liveness.upgrade()?.last()).max()
+        let of_feeds = feeds.iter().filter_map(|liveness| liveness.upgrade()?.last());
+        of_feeds.chain(passed(&self.probed)).max()
+    }
+
+    /// The API server has responded to a probe.
+    pub(crate) fn probed(&self, now: Now) {
+        store_passed(&self.probed, now);
+    }
+
+    /// Whether each feed has completed its first list, or cannot be read.
+    pub(crate) fn are_feeds_known(&self) -> bool {
+        let feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
+        feeds.iter().filter_map(Weak::upgrade).all(|liveness| liveness.known.load(Ordering::Relaxed))
     }
 
     /// `Connected` if the watches of all listed kinds are open, otherwise `Lost`. `None` before the first
@@ -110,18 +171,34 @@ pub(super) struct FeedLiveness {
     last: AtomicU64,
     /// Whether the kind is listed and readable, so that a watch should be open.
     listed: AtomicBool,
+    /// Whether the first list has completed, or the kind cannot be read.
+    known: AtomicBool,
     open: AtomicBool,
+}
+
+fn store_passed(last: &AtomicU64, now: Now) {
+    let passed = u64::try_from(now.passed.as_millis()).unwrap_or(u64::MAX);
+    last.store(passed.max(1), Ordering::Relaxed);
+}
+
+fn passed(last: &AtomicU64) -> Option<Duration> {
+    match last.load(Ordering::Relaxed) {
+        0 => None,
+        passed => Some(Duration::from_millis(passed)),
+    }
 }
 
 impl FeedLiveness {
     /// The API server has responded.
     pub(super) fn responded(&self, now: Now) {
-        let passed = u64::try_from(now.passed.as_millis()).unwrap_or(u64::MAX);
-        self.last.store(passed.max(1), Ordering::Relaxed);
+        store_passed(&self.last, now);
     }
 
     /// The feed has sent this event to the engine.
     pub(super) fn sent(&self, event: &FeedEvent) {
+        if matches!(event, FeedEvent::ListCompleted | FeedEvent::Unreadable(_)) {
+            self.known.store(true, Ordering::Relaxed);
+        }
         match event {
             FeedEvent::ListCompleted => self.listed.store(true, Ordering::Relaxed),
             FeedEvent::Unreadable(_) => self.listed.store(false, Ordering::Relaxed),
@@ -141,10 +218,7 @@ impl FeedLiveness {
     }
 
     fn last(&self) -> Option<Duration> {
-        match self.last.load(Ordering::Relaxed) {
-            0 => None,
-            passed => Some(Duration::from_millis(passed)),
-        }
+        passed(&self.last)
     }
 }
 
@@ -172,6 +246,7 @@ mod tests {
             counters.track(Arc::downgrade(liveness));
         }
         assert_eq!(counters.connection(), None, "nothing has been listed");
+        assert!(!counters.are_feeds_known());
         pods.sent(&FeedEvent::ListCompleted);
         let open = pods.open();
         assert_eq!(counters.connection(), Some(ClusterEvent::Connected));
@@ -179,6 +254,7 @@ mod tests {
         assert_eq!(counters.connection(), Some(ClusterEvent::Disconnected));
         nodes.sent(&FeedEvent::Unreadable(Unreadable::NotServed));
         assert_eq!(counters.connection(), Some(ClusterEvent::Connected), "there is nothing to watch");
+        assert!(counters.are_feeds_known());
         drop(open);
         assert_eq!(counters.connection(), Some(ClusterEvent::Disconnected));
         drop(pods);

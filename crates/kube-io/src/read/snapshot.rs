@@ -158,6 +158,19 @@ impl ClusterSnapshot {
         }
     }
 
+    /// The JSON of a list page, of Secrets as `PartialObjectMetadata`; `None` if the kind is not served.
+    pub async fn list_page(
+        &self,
+        kind: &GroupKind,
+        namespace: Option<&str>,
+        parameters: &ListParams,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        let Some(served) = self.kinds.get(kind) else { return Ok(None) };
+        let path = served.path(&kind.group, namespace, None);
+        let request = list_request(path, parameters, kind.is_secret());
+        send_and_read(&self.client, request, self.settings.response_timeout).await.map(Some)
+    }
+
     pub fn client(&self) -> &Client {
         &self.client
     }

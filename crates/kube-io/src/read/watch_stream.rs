@@ -20,7 +20,7 @@ use bellwether_wire::{
 };
 
 use super::{
-    ClusterConnection,
+    ReaderSettings,
     line_buffer::{Lines, TooLong},
 };
 
@@ -33,7 +33,7 @@ const STABLE_AFTER: Duration = Duration::from_secs(10);
 /// In bytes. Longer error responses are cut.
 const MAX_ERROR: usize = 64 * 1024;
 
-pub(super) type BuiltRequest = Result<Request<Vec<u8>>, kube::core::request::Error>;
+pub(crate) type BuiltRequest = Result<Request<Vec<u8>>, kube::core::request::Error>;
 
 /// Returns a response with a 2xx status. Its headers must arrive within this time.
 pub(super) async fn send(
@@ -58,7 +58,7 @@ pub(super) async fn send(
 }
 
 /// Returns the body of a 2xx response. Neither its headers nor a chunk of it may take longer than this.
-pub(super) async fn send_and_read(
+pub(crate) async fn send_and_read(
     client: &Client,
     request: BuiltRequest,
     within: Duration,
@@ -98,7 +98,7 @@ pub(super) async fn read_body(response: Response<Body>, within: Duration) -> Res
 }
 
 /// An open watch.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     body: Body,
     chunk: Bytes,
     lines: Lines,
@@ -113,11 +113,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) async fn start(
-        connection: &ClusterConnection,
+    pub(crate) async fn start(
+        client: &Client,
+        settings: &ReaderSettings,
         request: impl FnOnce(&WatchParams) -> BuiltRequest,
     ) -> Result<Self, ReadError> {
-        let ClusterConnection { client, settings, .. } = connection;
         let seconds = settings.draw_watch_seconds(&mut rand::rng());
         let request = request(&WatchParams::default().timeout(seconds)).map(|mut request| {
             // API servers may compress each event separately, which the client cannot decompress.
@@ -140,12 +140,12 @@ impl Watch {
     }
 
     /// Whether it has lasted long enough to reset the backoff.
-    pub(super) fn has_lasted(&self) -> bool {
+    pub(crate) fn has_lasted(&self) -> bool {
         self.started.elapsed() >= STABLE_AFTER.min(self.timeout)
     }
 
     /// Waits for the next line. Returns false when the watch has ended at its timeout.
-    pub(super) async fn next(&mut self) -> Result<bool, ReadError> {
+    pub(crate) async fn next(&mut self) -> Result<bool, ReadError> {
         loop {
             while !self.chunk.is_empty() {
                 let mut rest = &*self.chunk;
@@ -175,11 +175,11 @@ impl Watch {
     }
 
     /// The API server sends bookmarks, so that silence means a broken connection.
-    pub(super) fn sends_bookmarks(&mut self) {
+    pub(crate) fn sends_bookmarks(&mut self) {
         self.has_bookmarks = true;
     }
 
-    pub(super) fn line(&self) -> &[u8] {
+    pub(crate) fn line(&self) -> &[u8] {
         self.lines.line()
     }
 }

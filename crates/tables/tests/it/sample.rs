@@ -1,6 +1,6 @@
 //! Collectors and rows of the tests, and how the tests print results.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use bellwether_api::{CombinedResult, StatusCollectorSpec, TypedValue};
 use bellwether_model::Value;
@@ -22,6 +22,16 @@ pub(crate) fn table(yaml: &str) -> Table {
 
 /// The four variables of a row.
 pub(crate) struct Variables([Value<'static>; 4]);
+
+/// As JSON.
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for variable in &self.0 {
+            write!(f, "{} ", serde_json::to_string(variable).map_err(|_| fmt::Error)?)?;
+        }
+        Ok(())
+    }
+}
 
 impl Variables {
     /// Of an object with the fields `inventory`, `obj`, `returned` and `propagation`.

@@ -54,6 +54,7 @@ fn is_about(line: &str, field: &str) -> bool {
 #[case::application("Application", "docs/applications.md")]
 #[case::rollup("Rollup", "docs/rollups.md")]
 #[case::health_rule("HealthRule", "docs/writing-rules.md")]
+#[case::status_collector("StatusCollector", "docs/status-collectors.md")]
 fn every_field_has_a_line(#[case] kind: &str, #[case] page: &str) -> Result<()> {
     let crd = bellwether_api::crds().into_iter().find(|crd| crd.spec.names.kind == kind).context("a CRD")?;
     let version = crd.spec.versions.into_iter().next().context("a version")?;
@@ -117,5 +118,30 @@ fn every_flag_of_the_controller_has_a_line() -> Result<()> {
     let options = options.lines().filter_map(|line| line.trim_start().strip_prefix("--"));
     let names = options.filter_map(|line| line.split([' ', '[', '=']).next()).map(|name| format!("--{name}"));
     assert_eq!(listed, names.collect());
+    Ok(())
+}
+
+#[test]
+fn every_collector_of_the_library_has_a_line() -> Result<()> {
+    let page = fs::read_to_string(root().join("docs/status-collectors.md"))?;
+    for entry in fs::read_dir(root().join("deploy/collectors"))? {
+        let file = entry?.file_name().to_string_lossy().into_owned();
+        let Some(name) = file.strip_suffix(".yaml") else { continue };
+        ensure!(page.contains(&format!("\n| [{name}](../deploy/collectors/{file}) | ")), "{file}");
+    }
+    Ok(())
+}
+
+#[test]
+fn every_flag_of_query_has_a_line() -> Result<()> {
+    let page = fs::read_to_string(root().join("docs/terminal.md"))?;
+    let (_, section) = page.split_once("\n## query\n").context("the section")?;
+    let (section, _) = section.split_once("\n## lint\n").context("the next section")?;
+    let options = run(&["query", "--help"]).stdout;
+    let options = options.lines().filter_map(|line| line.split_once("--"));
+    for (_, option) in options.filter(|(before, _)| before.trim().len() <= 3 && !before.contains('=')) {
+        let name = option.split([' ', '[', '=']).next().unwrap_or_default();
+        ensure!(name == "help" || name == "output" || section.contains(&format!("`--{name}")), "{name}");
+    }
     Ok(())
 }

@@ -16,6 +16,7 @@ const FUNCTIONS: &str = r#"exec 2>&1
 bellwether() {
   case "$1 $2" in
     assess*|explain*|"rules test") set -- "$@" --now "$NOW" ;;
+    query*) set -- "$@" --now "$NOW" ;;
     status*|tree*|wait*|whose*|adopt*) case " $* " in *" --from "*) set -- "$@" --now "$NOW" ;; esac ;;
   esac
   "$BELLWETHER" "$@"

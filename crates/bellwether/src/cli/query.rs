@@ -1,0 +1,140 @@
+//! Arguments of `bellwether query`.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum, ValueHint};
+use jiff::Timestamp;
+
+use super::{
+    ClusterArgument, ClusterLabels, cluster,
+    clusters::labels,
+    groups::duration,
+    time,
+};
+
+pub(super) const QUERY_HELP: &str = "Examples:
+  # Count the Deployments of three clusters by health
+  bellwether query 'SELECT propagation.health, COUNT(*) FROM deployments GROUP BY 1' \\
+    --cluster east=east.yaml --cluster west=fleet.yaml:west --cluster lab=dump/
+
+  # List the clusters where a Deployment is not fully available
+  bellwether query 'SELECT inventory.name FROM deployments/web
+    WHERE status.availableReplicas < spec.replicas' -n shop --cluster east=east.yaml
+
+  # Evaluate StatusCollectors for each Deployment with a label
+  bellwether query deploy/collectors/ deployments -l app=web --cluster lab=dump/
+
+  # Print the StatusCollector that a statement means
+  bellwether query 'SELECT status.phase, COUNT(*) FROM pods GROUP BY 1' --show
+
+Exit codes: 0 answered, 2 invalid usage or an invalid collector, 3 a cluster could not be read, an object was not found, \
+or a row could not be evaluated.";
+
+#[derive(Debug, Args)]
+pub struct Query {
+    /// A SELECT statement; or a file or directory with StatusCollectors, or - for stdin
+    #[arg(value_name = "SELECT | FILE")]
+    pub query: String,
+
+    /// The objects, e.g. deployments or deployments/web; a statement can name them after FROM instead
+    #[arg(value_name = "KIND[/NAME]")]
+    pub objects: Vec<String>,
+
+    /// Read this cluster: NAME=KUBECONFIG, NAME=KUBECONFIG:CONTEXT or NAME=DIR; can be repeated
+    #[arg(long = "cluster", value_name = "NAME=…", value_parser = cluster)]
+    pub clusters: Vec<ClusterArgument>,
+
+    /// Labels of a cluster in the inventory: NAME=KEY=VALUE,…; can be repeated
+    #[arg(long, value_name = "NAME=KEY=VALUE,…", value_parser = labels, requires = "clusters")]
+    pub cluster_labels: Vec<ClusterLabels>,
+
+    /// The namespace; defaults to that of the first context, and to all if only files are read
+    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]
+    pub namespace: Option<String>,
+
+    /// Read the objects of all namespaces
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
+
+    /// Read only objects with these labels, e.g. app=web,tier!=test
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    pub selector: Option<String>,
+
+    /// The kubeconfig of the hub, whose objects are `obj`; without --cluster, of the only cluster
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "from")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// The kubeconfig context of the hub; without --cluster, of the only cluster
+    #[arg(long, value_name = "NAME", conflicts_with = "from")]
+    pub context: Option<String>,
+
+    /// Read the objects of the hub from this file or directory; can be repeated
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub from: Vec<PathBuf>,
+
+    /// How long to wait for a response of an API server
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = timeout)]
+    pub request_timeout: Duration,
+
+    /// Print at most this many rows, instead of the limit of the statement or the collector
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    pub limit: Option<u64>,
+
+    /// Skip this many rows
+    #[arg(long, value_name = "NUMBER")]
+    pub offset: Option<u64>,
+
+    /// Print the StatusCollectors as YAML for kubectl apply, and read no cluster
+    #[arg(long)]
+    pub show: bool,
+
+    /// Assess objects with these rules before the built-in rules: HealthRules, or Argo CD's GROUP/KIND/health.lua
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub rules: Vec<PathBuf>,
+
+    /// Assess objects as of this time, e.g. 2026-11-14T12:00:00Z; defaults to now
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub now: Option<Timestamp>,
+
+    /// The output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = QueryFormat::Table)]
+    pub output: QueryFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum QueryFormat {
+    /// Text, cut to the width of the terminal
+    Table,
+    /// Text, not cut
+    Wide,
+    /// A JSON array with one entry for each result
+    Json,
+    /// A YAML list with one entry for each result
+    Yaml,
+    /// Comma-separated values with a header (RFC 4180)
+    Csv,
+    /// The values of the first column, one per line
+    Name,
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    // As kubectl takes it: a number is of seconds.
+    let is_number = !text.is_empty() && text.chars().all(|char| char.is_ascii_digit());
+    let text = if is_number { format!("{text}s") } else { text.to_owned() };
+    let within: Duration = duration(&text)?.try_into().map_err(|_| "use a duration such as 5s".to_owned())?;
+    if within.is_zero() { Err("must be more than 0s".to_owned()) } else { Ok(within) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts() {
+        assert_eq!(timeout("5"), Ok(Duration::from_secs(5)));
+        assert_eq!(timeout("1m30s"), Ok(Duration::from_secs(90)));
+        for invalid in ["0s", "", "x", "-1s"] {
+            assert!(timeout(invalid).is_err(), "{invalid}");
+        }
+    }
+}

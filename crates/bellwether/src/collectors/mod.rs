@@ -1,0 +1,11 @@
+//! StatusCollectors in files: what their authors mean, and what is wrong with them.
+
+mod check;
+mod manifest;
+mod slips;
+
+pub(crate) use self::{
+    check::{Checked, check},
+    manifest::manifest,
+    slips::{KIND, Written, kind_of_bare},
+};

@@ -1,0 +1,176 @@
+//! Rows of what was read, and collectors over them.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use bellwether_api::ClusterCounts;
+use bellwether_engine::GroupKind;
+use bellwether_model::Value;
+use bellwether_tables::{Collector, Row, Table};
+
+use super::{
+    Fleet, ObjectKey, ObjectQuery, ReadCluster,
+    found::{FoundObject, identity, key, map, missing, unread},
+};
+
+/// Which rows are in one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A table for each object, as in a CombinedStatus, with a row for each cluster.
+    TableForEachObject,
+    /// One table for all objects.
+    OneTable,
+}
+
+/// Collectors evaluated over one set of rows.
+#[derive(Debug)]
+pub struct Evaluated {
+    /// None for all objects together.
+    pub object: Option<ObjectKey>,
+    pub clusters: ClusterCounts,
+    /// In the order of the collectors.
+    pub tables: Vec<Table>,
+}
+
+/// Evaluates collectors over what was read.
+///
+/// Objects that the user names and those of the hub have a row for each cluster, with the object or without.
+/// In one table of all objects of a kind, a cluster has rows for the objects that it has; a cluster that could
+/// not be read has one row.
+pub fn tables(
+    fleet: &Fleet,
+    query: &ObjectQuery,
+    collectors: &[Arc<Collector>],
+    shape: Shape,
+) -> Vec<Evaluated> {
+    let known = known_objects(fleet, query);
+    match shape {
+        Shape::TableForEachObject => {
+            let objects = known.unwrap_or_else(|| found_objects(fleet));
+            let of_object = |object: ObjectKey| {
+                let mut rows = Rows::new(collectors);
+                fleet
+                    .clusters
+                    .iter()
+                    .for_each(|cluster| rows.add(fleet, cluster, Some(&object), &cluster.name));
+                Evaluated { object: Some(object), clusters: rows.clusters, tables: rows.tables }
+            };
+            objects.into_iter().map(of_object).collect()
+        }
+        Shape::OneTable => {
+            let mut rows = Rows::new(collectors);
+            for cluster in &fleet.clusters {
+                match (&known, &cluster.objects) {
+                    (Some(known), _) if known.len() == 1 => {
+                        rows.add(fleet, cluster, known.first(), &cluster.name);
+                    }
+                    (Some(known), _) => {
+                        for object in known {
+                            rows.add(fleet, cluster, Some(object), &row_name(cluster, object));
+                        }
+                    }
+                    (None, Some(objects)) => {
+                        for object in objects.keys() {
+                            rows.add(fleet, cluster, Some(object), &row_name(cluster, object));
+                        }
+                    }
+                    (None, None) => rows.add(fleet, cluster, None, &cluster.name),
+                }
+            }
+            vec![Evaluated { object: None, clusters: rows.clusters, tables: rows.tables }]
+        }
+    }
+}
+
+/// The objects that have a row for each cluster; None if those are not known.
+fn known_objects(fleet: &Fleet, query: &ObjectQuery) -> Option<BTreeSet<ObjectKey>> {
+    let of_hub = fleet.hub.as_ref().and_then(|hub| hub.objects.as_ref());
+    if query.names.is_empty() {
+        return of_hub.map(|objects| objects.keys().cloned().collect());
+    }
+    let found = found_objects(fleet);
+    let kind = fleet.hub.iter().chain(&fleet.clusters).find_map(|cluster| cluster.kind.clone());
+    let mut known = BTreeSet::new();
+    for name in &query.names {
+        let same: Vec<_> = found.iter().filter(|key| *key.name.name == **name).cloned().collect();
+        if same.is_empty() {
+            let kind = kind.clone().unwrap_or_else(|| GroupKind::new("", &query.kind));
+            known.insert(key(&kind, fleet.namespace.as_deref().unwrap_or_default(), name));
+        }
+        known.extend(same);
+    }
+    Some(known)
+}
+
+fn found_objects(fleet: &Fleet) -> BTreeSet<ObjectKey> {
+    let read = fleet.hub.iter().chain(&fleet.clusters);
+    read.filter_map(|cluster| cluster.objects.as_ref()).flat_map(BTreeMap::keys).cloned().collect()
+}
+
+/// Where a table has several objects of a cluster, for the order of rows and in errors.
+fn row_name(cluster: &ReadCluster, object: &ObjectKey) -> Arc<str> {
+    format!("{} {}", cluster.name, object.name).into()
+}
+
+struct Rows {
+    tables: Vec<Table>,
+    clusters: ClusterCounts,
+}
+
+impl Rows {
+    fn new(collectors: &[Arc<Collector>]) -> Self {
+        let tables = collectors.iter().map(|collector| Table::new(Arc::clone(collector))).collect();
+        Self { tables, clusters: ClusterCounts::default() }
+    }
+
+    fn add(&mut self, fleet: &Fleet, cluster: &ReadCluster, object: Option<&ObjectKey>, name: &Arc<str>) {
+        self.clusters.bound += 1;
+        let found = object.and_then(|object| cluster.objects.as_ref()?.get(object));
+        let of_hub = object.and_then(|object| fleet.hub.as_ref()?.objects.as_ref()?.get(object));
+        let propagation = match (&cluster.objects, found) {
+            (None, _) => {
+                self.clusters.stale += 1;
+                Cow::Owned(unread())
+            }
+            (Some(_), None) => {
+                self.clusters.missing += 1;
+                Cow::Owned(missing())
+            }
+            (Some(_), Some(found)) => {
+                self.clusters.reporting += 1;
+                Cow::Borrowed(&found.propagation)
+            }
+        };
+        let obj = match (of_hub, found, object) {
+            (Some(of_hub), ..) => Cow::Borrowed(&of_hub.fields),
+            (None, Some(found), _) => Cow::Owned(without_status(found)),
+            (None, None, Some(object)) => Cow::Owned(identity(object)),
+            (None, None, None) => Cow::Owned(Value::Null),
+        };
+        let returned = found.map_or(Value::Null, returned);
+        let row =
+            Row { inventory: &cluster.inventory, obj: &obj, returned: &returned, propagation: &propagation };
+        for table in &mut self.tables {
+            table.upsert(name, &row);
+        }
+    }
+}
+
+fn without_status(found: &FoundObject) -> Value<'static> {
+    match &found.fields {
+        Value::Map(fields) => {
+            let fields = fields.iter().filter(|(name, _)| *name != "status");
+            Value::Map(fields.map(|(name, value)| (Cow::Owned(name.to_owned()), value.clone())).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The parts of the cluster's copy that collectors can read.
+fn returned(found: &FoundObject) -> Value<'static> {
+    let part = |name: &'static str| Some((name, found.fields.get(name)?.clone()));
+    map(["metadata", "spec", "status"].into_iter().filter_map(part))
+}

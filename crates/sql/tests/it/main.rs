@@ -1,0 +1,4 @@
+//! Statements, and the collectors that they mean.
+
+mod errors;
+mod translation;
