@@ -128,7 +128,10 @@ async fn control(command: &Controller) -> Result<()> {
     };
     let settings = ReaderSettings { namespace: command.watch_namespace.clone(), ..ReaderSettings::default() };
     let recorder = Recorder::start(connection.client.clone(), &identity);
-    let engine = if command.watch_namespace.is_some() { Engine::of_one_namespace() } else { Engine::new() };
+    let engine = match command.watch_namespace {
+        Some(_) => Engine::of_one_namespace(),
+        None => Engine::new().with_combined_statuses(),
+    };
     let engine = if command.without_health_rules { engine.without_health_rules() } else { engine };
     let engine = engine.with_failed_after(command.below.failed_after());
     let engine =

@@ -29,6 +29,8 @@ pub struct ClusterStatus {
     /// When data or a bookmark last arrived.
     pub last_heard: Option<Timestamp>,
     pub disconnected_since: Option<Timestamp>,
+    /// Since when it should answer; `None` while it waits to be connected to.
+    pub connecting_since: Option<Timestamp>,
 }
 
 impl ClusterStatus {
@@ -104,7 +106,9 @@ impl Clusters {
         let times = self
             .status
             .values_mut()
-            .flat_map(|status| [&mut status.last_heard, &mut status.disconnected_since])
+            .flat_map(|status| {
+                [&mut status.last_heard, &mut status.disconnected_since, &mut status.connecting_since]
+            })
             .flatten();
         for time in times.chain(self.timers.values_mut()) {
             *time = time.checked_add(by).unwrap_or(*time);
@@ -133,6 +137,7 @@ impl Clusters {
                 self.status.remove(cluster);
                 return Some(ClusterChange::Removed);
             }
+            ClusterEvent::Connecting => _ = status.connecting_since.get_or_insert(now),
             ClusterEvent::Connected => status.disconnected_since = None,
             ClusterEvent::Identified(uid) => {
                 let before = status.uid.replace(uid);

@@ -37,6 +37,8 @@ pub enum Event {
 /// What a source reports about its cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClusterEvent {
+    /// The first connection is being made. Before that, the cluster waited for its turn.
+    Connecting,
     Connected,
     /// The uid of the namespace `kube-system`.
     Identified(Box<str>),

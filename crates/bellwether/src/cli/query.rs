@@ -5,12 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::Timestamp;
 
-use super::{
-    ClusterArgument, ClusterLabels, cluster,
-    clusters::labels,
-    groups::duration,
-    time,
-};
+use super::{ClusterArgument, ClusterLabels, cluster, clusters::labels, groups::duration, time};
 
 pub(super) const QUERY_HELP: &str = "Examples:
   # Count the Deployments of three clusters by health

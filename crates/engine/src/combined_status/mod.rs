@@ -207,6 +207,7 @@ impl Grouping for CombinedStatuses {
         if cluster.is_hub() {
             return;
         }
+        self.await_cluster(cluster, cx);
         match self.inventory.update(cluster, cx.clusters.get(cluster), cx.now) {
             InventoryChange::None => {}
             InventoryChange::Selection => {

@@ -7,6 +7,7 @@ use bellwether_conditions::{Statement, message};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    clusters::ClusterStatus,
     condition_types::{COLLECTORS_AVAILABLE, RESOLVED, SINGLETONS_APPLY},
     effect::Write,
     event::Unreadable,
@@ -70,8 +71,18 @@ pub(super) struct BoundKind {
 #[derive(Debug)]
 pub(super) struct ClusterFeed {
     pub(super) id: FeedId,
-    /// From then on, what is not known counts as stale, so that one cluster cannot hold back the others.
-    pub(super) known_by: Timestamp,
+    /// When its objects were last asked for.
+    pub(super) since: Timestamp,
+}
+
+impl ClusterFeed {
+    /// How long to wait for a list before the cluster counts as stale, so that it cannot hold back the others.
+    const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+
+    /// `None` while the cluster waits to be connected to.
+    pub(super) fn known_by(&self, cluster: Option<&ClusterStatus>) -> Option<Timestamp> {
+        self.since.max(cluster?.connecting_since?).checked_add(Self::PATIENCE).ok()
+    }
 }
 
 impl Published for PolicyState {
@@ -235,7 +246,7 @@ impl PolicyState {
     pub(super) fn clock_set(&mut self, by: SignedDuration) {
         let kinds = self.kinds.iter_mut().flat_map(BTreeMap::values_mut);
         for feed in kinds.flat_map(|kind| kind.feeds.values_mut()) {
-            feed.known_by = feed.known_by.checked_add(by).unwrap_or(feed.known_by);
+            feed.since = feed.since.checked_add(by).unwrap_or(feed.since);
         }
     }
 

@@ -8,7 +8,6 @@ use std::{
 use bellwether_tables::Variable;
 
 use crate::{
-    effect_queue::Timer,
     facts::Facts,
     feeds::ObjectId,
     grouping_context::GroupingContext,
@@ -142,13 +141,14 @@ impl CombinedStatuses {
         (bound.clauses, bound.obj, bound.is_read) = (clauses, obj, is_read);
         bound.returned = returned.clone();
         if needs_more {
-            let until = cx.now.checked_add(ClusterFeed::PATIENCE).unwrap_or(cx.now);
             for (cluster, feed) in &mut bound.feeds {
                 let wider = cx.feeds.acquire(cluster, kind, &returned, &mut cx.queue.effects);
                 cx.feeds.release(wider);
-                feed.known_by = until;
+                feed.since = cx.now;
+                if let Some(known_by) = feed.known_by(cx.clusters.get(cluster)) {
+                    cx.queue.schedule(known_by, policy.publication.timer());
+                }
             }
-            cx.queue.schedule(until, Timer::Group(policy.publication.group().clone()));
         }
     }
 
@@ -225,19 +225,16 @@ impl CombinedStatuses {
         else {
             return;
         };
-        let (group, returned) = (policy.publication.group().clone(), bound.returned.clone());
+        let returned = bound.returned.clone();
         let bindings: Vec<_> = bound.bindings.iter().copied().collect();
         let missing = policy.clusters.iter().filter(|cluster| !bound.feeds.contains_key(*cluster));
         let missing: Vec<_> = missing.cloned().collect();
-        let known_by = cx.now.checked_add(ClusterFeed::PATIENCE).unwrap_or(cx.now);
-        if !missing.is_empty() {
-            cx.queue.schedule(known_by, Timer::Group(group));
-        }
         for cluster in missing {
             let feed = self.policies.follow(id, &cluster, kind, &returned, cx);
             if let Some(bound) = self.policies.get_mut(id).and_then(|policy| policy.kind_mut(kind)) {
-                bound.feeds.insert(cluster.clone(), ClusterFeed { id: feed, known_by });
+                bound.feeds.insert(cluster.clone(), ClusterFeed { id: feed, since: cx.now });
             }
+            self.await_cluster(&cluster, cx);
             for binding in &bindings {
                 self.refresh(*binding, &cluster, cx);
             }

@@ -15,7 +15,7 @@ use crate::{
 use super::{
     CombinedStatuses,
     binding::{Binding, BindingId},
-    policy::{ClusterFeed, PolicyState},
+    policy::PolicyState,
     row::Report,
 };
 
@@ -47,7 +47,8 @@ impl CombinedStatuses {
         let is_stale = self.inventory.is_stale(cluster, binding.policy);
         let report = cx.feeds.get(feed.id).and_then(|known| {
             let found = cx.feeds.find_in(feed.id, &binding.name).and_then(|id| cx.feeds.object(id));
-            let is_overdue = feed.known_by <= cx.now || is_stale;
+            let known_by = feed.known_by(cx.clusters.get(cluster));
+            let is_overdue = is_stale || known_by.is_some_and(|known_by| known_by <= cx.now);
             report(known, found, &kind.returned, is_stale, is_overdue)
         });
         let has_changed = match report {
@@ -105,6 +106,16 @@ impl CombinedStatuses {
         for policy in self.policies.ids() {
             if self.policies.get(policy).is_some_and(|policy| policy.clusters.contains(cluster)) {
                 self.refresh_policy(policy, cluster, cx);
+            }
+        }
+    }
+
+    /// Wakes the policies when the cluster has had enough time to answer.
+    pub(super) fn await_cluster(&mut self, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
+        for policy in self.policies.iter().filter(|policy| policy.clusters.contains(cluster)) {
+            let feeds = policy.kinds().filter_map(|(_, kind)| kind.feeds.get(cluster));
+            if let Some(known_by) = feeds.filter_map(|feed| feed.known_by(cx.clusters.get(cluster))).max() {
+                cx.queue.schedule(known_by, policy.publication.timer());
             }
         }
     }
@@ -184,9 +195,4 @@ fn report<'a>(
             (is_decoded || is_overdue).then_some(Report { facts, found: Some(facts.is_some()), is_stale })
         }
     }
-}
-
-impl ClusterFeed {
-    /// How long to wait for the first list of a kind before the cluster counts as stale.
-    pub(super) const PATIENCE: jiff::SignedDuration = jiff::SignedDuration::from_secs(10);
 }

@@ -311,6 +311,17 @@ fn a_cluster_that_never_answers_does_not_hold_back_the_others() {
 }
 
 #[test]
+fn a_cluster_that_waits_for_its_turn_is_waited_for() {
+    let mut fleet = Fleet::new(&["a"]);
+    fleet.queue("late");
+    fleet.put("", deployment("web", None)).put("a", deployment("web", Some(3))).put("", available());
+    fleet.put("", everywhere(&["available"])).pass(seconds(20));
+    assert_eq!(fleet.combined_statuses().len(), 0);
+    fleet.connect("late");
+    assert_eq!(fleet.counts(), [2, 1, 0, 1]);
+}
+
+#[test]
 fn a_kind_that_a_cluster_forbids_is_said_for_that_cluster() {
     let mut fleet = fleet(&[available()]);
     let forbidden = Unreadable::Forbidden { resource: "deployments".into() };

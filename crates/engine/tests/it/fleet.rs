@@ -46,6 +46,7 @@ struct Site {
     server: Server,
     feeds: BTreeMap<FeedId, SiteFeed>,
     answers: bool,
+    is_queued: bool,
     unreadable: BTreeMap<GroupKind, Unreadable>,
     metadata: ClusterMetadata,
     uid: String,
@@ -79,6 +80,7 @@ impl Site {
             server,
             feeds: BTreeMap::new(),
             answers: true,
+            is_queued: false,
             unreadable: BTreeMap::new(),
             metadata: ClusterMetadata::default(),
             uid: String::new(),
@@ -155,12 +157,33 @@ impl Fleet {
         self.announce(&Cluster::named(name));
     }
 
+    /// A cluster joins that is not connected to yet.
+    pub(crate) fn queue(&mut self, name: &str) {
+        self.join(name, &[]);
+        let site = self.site(name);
+        (site.is_queued, site.answers) = (true, false);
+        self.cluster(&Cluster::named(name), ClusterEvent::Removed);
+        self.announce(&Cluster::named(name));
+    }
+
+    /// It is its turn.
+    pub(crate) fn connect(&mut self, name: &str) -> &mut Self {
+        let site = self.site(name);
+        (site.is_queued, site.answers) = (false, true);
+        self.cluster(&Cluster::named(name), ClusterEvent::Connecting);
+        self.resume(name)
+    }
+
     fn announce(&mut self, cluster: &Cluster) {
         let site = &self.sites[cluster];
         let (metadata, uid) =
             (Arc::new(site.metadata.clone()), site.answers.then(|| site.uid.as_str().into()));
         self.cluster(cluster, ClusterEvent::Added);
         self.cluster(cluster, ClusterEvent::Metadata(metadata));
+        if self.sites[cluster].is_queued {
+            return;
+        }
+        self.cluster(cluster, ClusterEvent::Connecting);
         if let Some(uid) = uid {
             self.cluster(cluster, ClusterEvent::Identified(uid));
         }
