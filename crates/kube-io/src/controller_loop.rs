@@ -195,17 +195,20 @@ impl ControllerLoop {
             InventoryChange::Added { cluster, metadata, access } => {
                 let Some(Inventory { remote, .. }) = &self.inventory else { return };
                 self.generation.0 += 1;
+                // Without credentials, it will not answer.
+                let connecting =
+                    access.is_none().then(|| Event::Cluster(cluster.clone(), ClusterEvent::Connecting));
                 let senders = self.senders.clone();
                 let connected =
                     ConnectedCluster::remote(cluster.clone(), self.generation, access, remote, senders);
                 self.metrics.connected(cluster.clone(), Arc::clone(connected.reader.counters()));
                 self.clusters.insert(cluster.clone(), connected);
                 let metadata = ClusterEvent::Metadata(metadata);
-                self.step([
-                    Event::Cluster(cluster.clone(), ClusterEvent::Added),
-                    Event::Cluster(cluster, metadata),
-                ]);
+                let added =
+                    [Event::Cluster(cluster.clone(), ClusterEvent::Added), Event::Cluster(cluster, metadata)];
+                self.step(added.into_iter().chain(connecting));
             }
+            InventoryChange::Listed => self.step([Event::InventoryListed]),
             InventoryChange::Metadata(cluster, metadata) => {
                 self.step([Event::Cluster(cluster, ClusterEvent::Metadata(metadata))]);
             }

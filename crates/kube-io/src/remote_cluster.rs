@@ -6,6 +6,7 @@
 
 use std::{mem, sync::Arc, time::Duration};
 
+use bellwether_engine::ClusterEvent;
 use bellwether_wire::{ErrorClass, Verb};
 use rand::Rng as _;
 use tokio::{
@@ -107,6 +108,7 @@ impl RemoteCluster {
         let Ok(_connecting) = Arc::clone(&self.settings.connecting).acquire_owned().await else { return };
         info!(server = &*access.server, "connecting to cluster");
         self.switch.set(access);
+        reporter.report(ClusterEvent::Connecting).await;
         permit.send_replace(true);
         if self.probe(reporter).await {
             let reader = &self.identified.reader;

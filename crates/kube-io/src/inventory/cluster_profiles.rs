@@ -101,10 +101,15 @@ impl Follower<ClusterProfile> for ClusterProfiles {
                     self.declare(profile).await;
                 }
                 self.keep_only(&kept).await;
+                self.inventory.source_listed(Source::ClusterProfile).await;
             }
             Change::Applied(profile) => self.declare(profile).await,
             Change::Deleted(profile) => self.withdraw(&origin_of(&profile.metadata)).await,
         }
+    }
+
+    async fn forbidden(&self) {
+        self.inventory.source_listed(Source::ClusterProfile).await;
     }
 }
 
@@ -113,6 +118,13 @@ impl ClusterProfiles {
     pub(super) async fn follow(self) {
         let kind = GroupKind::new("multicluster.x-k8s.io", "ClusterProfile");
         let mut kinds = self.kinds.clone();
+        let is_served = kinds
+            .wait_for(Option::is_some)
+            .await
+            .map(|kinds| kinds.as_ref().is_some_and(|kinds| kinds.contains_key(&kind)));
+        if !is_served.unwrap_or_default() {
+            self.inventory.source_listed(Source::ClusterProfile).await;
+        }
         loop {
             let served =
                 kinds.wait_for(|kinds| kinds.as_ref().is_some_and(|it| it.contains_key(&kind))).await;

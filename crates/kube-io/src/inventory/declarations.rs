@@ -52,10 +52,16 @@ pub(super) struct Declaration {
 /// A change of the set of clusters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum InventoryChange {
-    Added { cluster: Cluster, metadata: Arc<ClusterMetadata>, access: Option<Access> },
+    Added {
+        cluster: Cluster,
+        metadata: Arc<ClusterMetadata>,
+        access: Option<Access>,
+    },
     Metadata(Cluster, Arc<ClusterMetadata>),
     Access(Cluster, Access),
     Removed(Cluster),
+    /// Every source has declared the clusters that it has at the start.
+    Listed,
 }
 
 /// Sorts first what wins: a declaration without a usable kubeconfig takes the name from no other one.
@@ -192,6 +198,7 @@ mod tests {
                 format!("{} by {}", cluster.name(), access.fingerprint)
             }
             InventoryChange::Removed(cluster) => format!("{} removed", cluster.name()),
+            InventoryChange::Listed => "listed".to_owned(),
         };
         changes.into_iter().map(said).collect()
     }

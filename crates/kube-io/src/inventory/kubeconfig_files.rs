@@ -55,6 +55,10 @@ pub(super) async fn follow(cluster: KubeconfigCluster, inventory: InventoryBuild
     }
 }
 
+pub(super) fn origin_of(cluster: &KubeconfigCluster) -> Origin {
+    Origin { source: Source::CommandLine, object: cluster.name.as_str().into() }
+}
+
 /// A network file system may hang.
 async fn read_blocking(cluster: &Arc<KubeconfigCluster>) -> Content {
     let reading = Arc::clone(cluster);
@@ -84,7 +88,7 @@ async fn declare(
     obtained: &mut Option<Obtained>,
     inventory: &InventoryBuilder,
 ) {
-    let origin = Origin { source: Source::CommandLine, object: cluster.name.as_str().into() };
+    let origin = origin_of(cluster);
     let (name, metadata) = (cluster.name.as_str().into(), Arc::new(cluster.metadata.clone()));
     let declaration = Declaration { name, created: None, metadata, access: None };
     let access = match content {

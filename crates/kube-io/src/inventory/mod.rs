@@ -18,6 +18,7 @@ pub use kubeconfig::AccessError;
 pub use kubeconfig_files::KubeconfigCluster;
 
 use std::{
+    collections::BTreeSet,
     hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState},
     sync::{Arc, LazyLock},
     time::Duration,
@@ -29,8 +30,9 @@ use kube::Client;
 use tokio::{
     sync::{Mutex, Semaphore, mpsc},
     task::JoinSet,
+    time::sleep,
 };
-use tracing::{Instrument as _, Span};
+use tracing::{Instrument as _, Span, warn};
 
 use crate::{
     client_switch::Access,
@@ -40,6 +42,9 @@ use crate::{
 use cluster_profiles::ClusterProfiles;
 use declarations::{Declaration, Declarations, Origin, Source};
 use secrets::ClusterSecrets;
+
+/// A source that takes longer does not hold back the others.
+const LISTED_WITHIN: Duration = Duration::from_secs(15);
 
 /// A full queue makes the sources wait.
 const QUEUE_SIZE: usize = 64;
@@ -84,8 +89,20 @@ impl Inventory {
             reader,
         } = settings;
         let (sender, changes) = mpsc::channel(QUEUE_SIZE);
-        let inventory = InventoryBuilder { declarations: Arc::default(), changes: sender };
+        let whole = |source| Origin { source, object: "".into() };
+        let files = clusters.iter().map(kubeconfig_files::origin_of);
+        let profiles = access_providers.is_some().then_some(whole(Source::ClusterProfile));
+        let unlisted = files.chain([whole(Source::Secret)]).chain(profiles).collect();
+        let unlisted = Arc::new(Mutex::new(unlisted));
+        let inventory = InventoryBuilder { declarations: Arc::default(), unlisted, changes: sender };
         let mut tasks = JoinSet::new();
+        tasks.spawn({
+            let inventory = inventory.clone();
+            async move {
+                sleep(LISTED_WITHIN).await;
+                inventory.all_listed().await;
+            }
+        });
         for cluster in clusters {
             tasks.spawn(kubeconfig_files::follow(cluster, inventory.clone()).instrument(Span::current()));
         }
@@ -120,14 +137,39 @@ impl Inventory {
 struct InventoryBuilder {
     /// Locked until the changes are sent, so that they are sent in order.
     declarations: Arc<Mutex<Declarations>>,
+    /// Sources that have not reported yet what they have at the start.
+    unlisted: Arc<Mutex<BTreeSet<Origin>>>,
     changes: mpsc::Sender<InventoryChange>,
 }
 
 impl InventoryBuilder {
     async fn declare(&self, origin: Origin, declaration: Declaration) {
         let mut declarations = self.declarations.lock().await;
-        let changes = declarations.declare(origin, declaration);
+        let changes = declarations.declare(origin.clone(), declaration);
         self.send(changes).await;
+        drop(declarations);
+        self.listed(&origin).await;
+    }
+
+    /// A source has reported what it has at the start, or cannot be read.
+    async fn listed(&self, origin: &Origin) {
+        let mut unlisted = self.unlisted.lock().await;
+        if unlisted.remove(origin) && unlisted.is_empty() {
+            self.send(vec![InventoryChange::Listed]).await;
+        }
+    }
+
+    async fn source_listed(&self, source: Source) {
+        self.listed(&Origin { source, object: "".into() }).await;
+    }
+
+    /// Does not wait any longer for sources that have not reported yet.
+    async fn all_listed(&self) {
+        let unlisted = self.unlisted.lock().await.clone();
+        for origin in unlisted {
+            warn!(%origin, "no answer yet: beginning without its clusters");
+            self.listed(&origin).await;
+        }
     }
 
     async fn withdraw(&self, origin: &Origin) {

@@ -36,6 +36,9 @@ pub(super) enum Change<T> {
 /// Takes in the changes of objects.
 pub(super) trait Follower<T> {
     fn changed(&self, change: Change<T>) -> impl Future<Output = ()> + Send;
+
+    /// The right to list or watch them is missing.
+    fn forbidden(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// The objects at a path, such as `/api/v1/namespaces/default/secrets`.
@@ -96,6 +99,7 @@ impl Objects<'_> {
                 debug!(path = self.path, %error, after = ?reaction.pause, "list or watch failed: retrying");
                 if reaction.new_state == Some(ReadState::Forbidden) {
                     info!(%error, "{}", self.if_forbidden);
+                    follower.forbidden().await;
                 }
             }
             sleep(reaction.pause).await;

@@ -40,10 +40,15 @@ impl Follower<Secret> for ClusterSecrets {
                     self.declare(secret).await;
                 }
                 self.inventory.keep_only(Source::Secret, &kept).await;
+                self.inventory.source_listed(Source::Secret).await;
             }
             Change::Applied(secret) => self.declare(secret).await,
             Change::Deleted(secret) => self.inventory.withdraw(&origin_of(&secret)).await,
         }
+    }
+
+    async fn forbidden(&self) {
+        self.inventory.source_listed(Source::Secret).await;
     }
 }
 
