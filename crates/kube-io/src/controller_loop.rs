@@ -9,14 +9,15 @@ use std::{
 
 use bellwether_engine::{
     Cluster, ClusterEvent, ClusterSource as _, ClusterSources, Driver, Effect, Engine, Event, FeedEvent,
-    FeedId, GroupKind, GroupStatus, NamespacedName, NoSource, Now, Outcome, Slot, Transition, Warning, Write,
+    FeedId, GroupKind, GroupStatus, NamespacedName, NoSource, Now, Outcome, SINGLETON_LABEL, Slot,
+    Transition, Warning, Write,
 };
 use bellwether_wire::Attempt;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::{
     sync::{mpsc, watch},
-    task::{Id, JoinError, JoinSet},
+    task::{Id, JoinError, JoinHandle, JoinSet},
     time::{Instant, sleep, timeout},
 };
 use tracing::{debug, error, info, warn};
@@ -25,6 +26,7 @@ use crate::{
     clock::now,
     connected_cluster::{ConnectedCluster, EventSenders, Generation},
     inventory::{Inventory, InventoryChange, InventorySettings},
+    labelled_kinds::labelled_kinds,
     leader_election::Leadership,
     metrics::Metrics,
     read::ReaderSettings,
@@ -55,6 +57,8 @@ pub struct ControllerLoop {
     senders: EventSenders,
     /// `None` without further clusters.
     inventory: Option<Inventory>,
+    /// Kinds with objects whose status an earlier process wrote.
+    singletons: Option<JoinHandle<Vec<GroupKind>>>,
     /// Of the last connected cluster.
     generation: Generation,
     liveness_checked: Instant,
@@ -95,6 +99,7 @@ impl ControllerLoop {
             cluster_events,
             senders,
             inventory: None,
+            singletons: None,
             generation,
             liveness_checked: Instant::now(),
             feed_events,
@@ -119,7 +124,11 @@ impl ControllerLoop {
     /// Also reads the clusters of the inventory, which come and go.
     pub fn start_inventory(&mut self, settings: InventorySettings) {
         if let Ok(hub) = self.clusters.get(&Cluster::hub()) {
-            self.inventory = Some(Inventory::start(hub.client.clone(), hub.reader.kinds(), settings));
+            let (client, kinds) = (hub.client.clone(), hub.reader.kinds());
+            let label = format!("{SINGLETON_LABEL}=true");
+            let singletons = labelled_kinds(client.clone(), kinds.clone(), settings.reader.clone(), label);
+            self.singletons = Some(tokio::spawn(singletons));
+            self.inventory = Some(Inventory::start(client, kinds, settings));
         }
     }
 
@@ -161,6 +170,7 @@ impl ControllerLoop {
                     }
                 }
                 change = next_inventory_change(&mut self.inventory) => self.inventory_changed(change),
+                kinds = singletons_found(&mut self.singletons) => self.step([Event::SingletonKinds(kinds)]),
                 Some(query) = self.queries.query() => {
                     self.check_liveness();
                     // The engine learns of a changed wall clock before it answers.
@@ -384,6 +394,14 @@ async fn next_inventory_change(inventory: &mut Option<Inventory>) -> InventoryCh
         return change;
     }
     pending().await
+}
+
+/// Completes once.
+async fn singletons_found(found: &mut Option<JoinHandle<Vec<GroupKind>>>) -> Vec<GroupKind> {
+    let Some(task) = found else { return pending().await };
+    let kinds = task.await;
+    *found = None;
+    kinds.unwrap_or_default()
 }
 
 /// Never completes without a receiver, or after its sender is dropped.

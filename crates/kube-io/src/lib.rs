@@ -8,6 +8,7 @@ mod connected_cluster;
 pub mod controller_loop;
 mod identity;
 pub mod inventory;
+mod labelled_kinds;
 pub mod leader_election;
 pub mod metrics;
 pub mod read;
