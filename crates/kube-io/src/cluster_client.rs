@@ -49,6 +49,19 @@ type Connector = TimeoutConnector<HttpsConnector<HttpConnector>>;
 /// Sends no request. Must be called within a tokio runtime.
 pub(crate) fn cluster_client(config: Config) -> Result<Client, BoxError> {
     let config = with_settings(config);
+    let connections = Arc::new(Connections { connector: connector(&config)?, open: Mutex::default() });
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .service(service_fn(move |request| {
+            let connections = Arc::clone(&connections);
+            async move { connections.send(request).await }
+        }));
+    Ok(ClientBuilder::new(service, &config.default_namespace).build())
+}
+
+fn connector(config: &Config) -> Result<Connector, BoxError> {
     let tls = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
     let tls = match &config.tls_server_name {
         Some(name) => tls.with_server_name_resolver(FixedServerNameResolver::new(name.clone().try_into()?)),
@@ -60,17 +73,7 @@ pub(crate) fn cluster_client(config: Config) -> Result<Client, BoxError> {
     let mut connector = TimeoutConnector::new(tls.enable_all_versions().wrap_connector(connector));
     connector.set_connect_timeout(config.connect_timeout);
     connector.set_write_timeout(config.write_timeout);
-
-    let connections = Arc::new(Connections { connector, open: Mutex::default() });
-    let service = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer()?)
-        .layer(config.extra_headers_layer()?)
-        .service(service_fn(move |request| {
-            let connections = Arc::clone(&connections);
-            async move { connections.send(request).await }
-        }));
-    Ok(ClientBuilder::new(service, &config.default_namespace).build())
+    Ok(connector)
 }
 
 struct Connections {
@@ -132,4 +135,29 @@ fn http_client(connector: Connector) -> HttpClient<Connector, Body> {
         .http2_keep_alive_timeout(PING_TIMEOUT)
         .http2_keep_alive_while_idle(true)
         .build(connector)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_is_shared_until_it_is_full() {
+        let config = Config::new("https://10.0.0.1".parse().unwrap());
+        let connections = Connections { connector: connector(&config).unwrap(), open: Mutex::default() };
+        let open = |count| (0..count).map(|_| connections.stream().1).collect::<Vec<_>>();
+        let streams = || -> Vec<usize> {
+            let open = connections.open.lock().unwrap();
+            open.iter().map(|connection| connection.streams.load(Ordering::Relaxed)).collect()
+        };
+        let mut first = open(STREAMS);
+        assert_eq!(streams(), [STREAMS]);
+        let second = open(2);
+        assert_eq!(streams(), [STREAMS, 2]);
+        first.truncate(STREAMS - 1);
+        let third = open(1);
+        assert_eq!(streams(), [STREAMS, 2], "a free stream is used first");
+        drop((first, second, third));
+        assert_eq!(streams(), [0, 0]);
+    }
 }

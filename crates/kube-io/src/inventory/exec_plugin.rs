@@ -83,7 +83,7 @@ impl Obtained {
 }
 
 /// Declares a cluster, and runs its exec plugin whenever the credentials expire or are rejected. `last` is kept
-/// between calls: other labels are no reason to run it.
+/// between calls: the plugin does not run again because labels have changed.
 pub(super) async fn keep_declared(
     origin: &Origin,
     declaration: &Declaration,
@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    fn selected(exec: Value) -> Selected {
+    fn selected(exec: &Value) -> Selected {
         let cluster = json!({
             "server": "https://a",
             "certificate-authority-data": "QQ==",
@@ -260,7 +260,7 @@ mod tests {
     }
 
     async fn run_plugin(exec: Value) -> Result<Credential, AccessError> {
-        let selected = selected(exec);
+        let selected = selected(&exec);
         run(selected.user.exec.as_ref().unwrap(), &selected).await
     }
 
@@ -305,7 +305,7 @@ mod tests {
             let expires = Timestamp::now() + SignedDuration::from_secs(life);
             let echo =
                 format!(r#"echo '{{"status": {{"token": "t", "expirationTimestamp": "{expires}"}}}}'"#);
-            let mut selected = selected(shell(&echo));
+            let mut selected = selected(&shell(&echo));
             selected.cluster.certificate_authority_data = None;
             obtain(&selected, 7).await.unwrap()
         };
