@@ -108,7 +108,10 @@ use rstest::rstest;
     "SELECT SUM(*) FROM a",
     "line 1, column 8: SUM() takes one expression; write SUM(status.replicas)"
 )]
-#[case::nulls_last("SELECT status.x FROM a ORDER BY 1 NULLS LAST", "line 1, column 33: NULL comes first in ascending order; filter with IS NOT NULL, or order by COALESCE")]
+#[case::nulls_last(
+    "SELECT status.x FROM a ORDER BY 1 NULLS LAST",
+    "line 1, column 33: NULL comes first in ascending order; filter with IS NOT NULL, or order by COALESCE"
+)]
 #[case::number(
     "SELECT status.x FROM a ORDER BY 2",
     "line 1, column 33: column 2 does not exist; SELECT has 1 column"
