@@ -53,7 +53,8 @@ fn any_json() -> impl Strategy<Value = Json> {
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(Json::Array),
-            vec((word(), inner), 0..4).prop_map(|fields| Json::Object(fields.into_iter().collect::<Map<_, _>>())),
+            vec((word(), inner), 0..4)
+                .prop_map(|fields| Json::Object(fields.into_iter().collect::<Map<_, _>>())),
         ]
     })
 }
@@ -78,9 +79,11 @@ fn any_spec() -> impl Strategy<Value = Json> {
             columns.into_iter().map(|(name, def)| json!({"name": name, "def": def})).collect()
         };
         let combined = combined.into_iter();
-        let combined = combined.map(|(name, type_, subject)| json!({"name": name, "type": type_, "subject": subject}));
+        let combined =
+            combined.map(|(name, type_, subject)| json!({"name": name, "type": type_, "subject": subject}));
         let order_by = order_by.into_iter();
-        let order_by = order_by.map(|(column, descending)| json!({"column": column, "descending": descending}));
+        let order_by =
+            order_by.map(|(column, descending)| json!({"column": column, "descending": descending}));
         json!({
             "filter": filter, "groupBy": columns(group_by), "select": columns(select), "limit": limit,
             "combinedFields": combined.collect::<Vec<_>>(), "orderBy": order_by.collect::<Vec<_>>(),

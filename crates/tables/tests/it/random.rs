@@ -173,7 +173,9 @@ fn function() -> impl Strategy<Value = Aggregator> {
 fn named(prefix: &'static str) -> impl Fn(Vec<Expression>) -> Vec<NamedExpression> {
     move |expressions| {
         let columns = expressions.into_iter().enumerate();
-        columns.map(|(index, def)| NamedExpression { name: format!("{prefix}{index}"), def: Some(def) }).collect()
+        columns
+            .map(|(index, def)| NamedExpression { name: format!("{prefix}{index}"), def: Some(def) })
+            .collect()
     }
 }
 

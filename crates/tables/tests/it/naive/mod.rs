@@ -303,7 +303,9 @@ fn aggregate(function: Aggregator, mut values: Vec<Naive>) -> Shown {
                 Some((number, text)) => {
                     Shown { value: Naive::Number(number), typed: typed(ValueType::Number, Some(text)) }
                 }
-                None => Shown { value: Naive::Null, typed: typed(ValueType::Null, Some(OVERFLOW.to_owned())) },
+                None => {
+                    Shown { value: Naive::Null, typed: typed(ValueType::Null, Some(OVERFLOW.to_owned())) }
+                }
             }
         }
     }
