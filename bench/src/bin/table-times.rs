@@ -10,13 +10,13 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use bellwether_api::StatusCollectorSpec;
-use bellwether_bench::{cpu_time, nanos};
+use bellwether_bench::{cpu_time, median};
 use bellwether_model::Value;
 use bellwether_tables::{Collector, Row, Table};
 use serde_json::{Value as Json, json};
 
 /// Long enough for the clock, and more than the rows of the largest table.
-const CHANGES: usize = 1_000_000;
+const CHANGES: u32 = 1_000_000;
 
 /// The different objects that the clusters report.
 const REPORTS: usize = 1_000;
@@ -35,24 +35,22 @@ fn main() -> Result<()> {
     });
     let mut state = 1_usize;
     let start = cpu_time()?;
-    let mut changed = 0;
+    let mut changed = 0_u32;
     for _ in 0..CHANGES {
         // A linear congruential generator: the next cluster is not next to the last one in memory.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (cluster, report) = ((state >> 33) % rows, (state >> 20) % REPORTS);
-        changed += usize::from(table.upsert(&clusters[cluster], &row(&reports[report])));
+        changed += u32::from(table.upsert(&clusters[cluster], &row(&reports[report])));
     }
     let time = cpu_time()? - start;
-    let start = cpu_time()?;
     let result = table.result("measured");
-    let render = cpu_time()? - start;
     ensure!(changed > CHANGES / 2, "only {changed} changes");
     ensure!(result.rows.len() == 5, "{} groups", result.rows.len());
     let line = json!({
         "rows": rows,
-        "change_ns": nanos(time) / CHANGES as u64,
+        "change_ns": time.as_secs_f64() * 1e9 / f64::from(CHANGES),
         "bytes": filled.bytes_current,
-        "render_ns": nanos(render),
+        "render_ns": median(|| table.result("measured")),
     });
     writeln!(stdout(), "{line}")?;
     Ok(())
@@ -95,7 +93,7 @@ fn report(number: usize) -> [Value<'static>; 4] {
     .map(|json| value(&json))
 }
 
-fn row(report: &[Value<'static>; 4]) -> Row<'_> {
+fn row<'a>(report: &'a [Value<'static>; 4]) -> Row<'a> {
     let [inventory, obj, returned, propagation] = report;
     Row { inventory, obj, returned, propagation }
 }

@@ -95,9 +95,9 @@ fn all_errors_are_reported() {
     let places: Vec<_> = errors.iter().map(|error| &*error.place).collect();
     let expected = [
         "spec.limit",
-        "spec.filter: line 1, column 4",
         "spec.select[1].name",
         "spec.orderBy[0].column",
+        "spec.filter: line 1, column 4",
         "spec.select[0].def",
         "spec.select[1].def: line 1, column 1",
     ];

@@ -1,6 +1,6 @@
 //! SQLite gives the same answers to the queries that both can express.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use bellwether_api::{
     Aggregator, CombinedField, Expression, NamedExpression, OrderBy, StatusCollectorSpec, TypedValue,
@@ -73,10 +73,10 @@ fn query() -> impl Strategy<Value = Query> {
                 sql_columns.iter().cloned().chain(sql_fields).collect::<Vec<_>>().join(", ")
             );
             if let Some((_, filter)) = filter {
-                sql += &format!(" WHERE {filter}");
+                write!(sql, " WHERE {filter}").unwrap();
             }
             if !is_select && !columns.is_empty() {
-                sql += &format!(" GROUP BY {}", sql_columns.join(", "));
+                write!(sql, " GROUP BY {}", sql_columns.join(", ")).unwrap();
             }
             let mut order_by: Vec<OrderBy> = Vec::new();
             let mut sql_order = Vec::new();
@@ -90,7 +90,7 @@ fn query() -> impl Strategy<Value = Query> {
             let default = if is_select { vec!["cluster".to_owned()] } else { sql_columns };
             sql_order.extend(default);
             if !sql_order.is_empty() {
-                sql += &format!(" ORDER BY {}", sql_order.join(", "));
+                write!(sql, " ORDER BY {}", sql_order.join(", ")).unwrap();
             }
             let columns: Vec<_> = columns
                 .into_iter()
