@@ -19,15 +19,19 @@ const GOAL: f64 = 1_000_000.0;
 
 #[derive(Debug, Deserialize)]
 struct TableTimes {
-    rows: u64,
     change_ns: f64,
-    bytes: u64,
     render_ns: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct TableMemory {
+    rows: u64,
+    bytes: u64,
 }
 
 pub(super) fn combined() -> Result<()> {
     let own = build_ours()?;
-    let mut tables: Vec<TableTimes> = Vec::new();
+    let mut tables: Vec<(TableTimes, TableMemory)> = Vec::new();
     for rows in ROWS {
         log(&format!("a table of {rows} rows"));
         let mut turns: Vec<TableTimes> = Vec::new();
@@ -37,18 +41,22 @@ pub(super) fn combined() -> Result<()> {
                 lines_of::<TableTimes>(program.arg(rows.to_string())).context("cannot measure a table")?,
             );
         }
-        tables.extend(turns.into_iter().min_by(|left, right| left.change_ns.total_cmp(&right.change_ns)));
+        let fastest = turns.into_iter().min_by(|left, right| left.change_ns.total_cmp(&right.change_ns));
+        let mut program = Process::new(own.join("table-memory"));
+        let memory: Vec<TableMemory> =
+            lines_of(program.arg(rows.to_string())).context("cannot measure the memory of a table")?;
+        tables.extend(fastest.into_iter().zip(memory));
     }
     print(&format!("\n{}", table(&tables)?));
     Ok(())
 }
 
-fn table(tables: &[TableTimes]) -> Result<String> {
+fn table(tables: &[(TableTimes, TableMemory)]) -> Result<String> {
     let mut text = format!(
         "{:>8}{:>12}{:>16}{:>18}{:>14}   six aggregate functions",
         "rows", "change, ns", "per second", "render result, µs", "bytes a row"
     );
-    for TableTimes { rows, change_ns, bytes, render_ns } in tables {
+    for (TableTimes { change_ns, render_ns }, TableMemory { rows, bytes }) in tables {
         write!(
             text,
             "\n{rows:>8}{change_ns:>12.0}{:>16.0}{:>18.1}{:>14.0}",
@@ -57,7 +65,7 @@ fn table(tables: &[TableTimes]) -> Result<String> {
             float(*bytes) / float(*rows)
         )?;
     }
-    let reached = tables.iter().filter(|table| 1e9 / table.change_ns >= GOAL).count();
+    let reached = tables.iter().filter(|(table, _)| 1e9 / table.change_ns >= GOAL).count();
     write!(text, "\n\nGoal: at least {GOAL:.0} changes a second, reached by {reached} of {}.", tables.len())?;
     Ok(text)
 }
