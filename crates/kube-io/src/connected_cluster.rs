@@ -100,7 +100,7 @@ impl ConnectedCluster {
         let permitted = async move {
             if permitted.wait_for(|permitted| *permitted).await.is_err() {
                 // The cluster was removed.
-                pending().await
+                pending::<()>().await;
             }
         };
         let reader = Reader::start_after(permitted, client.clone(), settings.reader.clone(), events.feeds);

@@ -57,6 +57,8 @@ pub struct ControllerLoop {
     inventory: Option<Inventory>,
     /// Of the last connected cluster.
     generation: Generation,
+    /// How many clusters of the inventory are connected.
+    remote_clusters: usize,
     liveness_checked: Instant,
     feed_events: mpsc::Receiver<(FeedId, FeedEvent)>,
     writes: JoinSet<(WriteResult, Duration)>,
@@ -96,6 +98,7 @@ impl ControllerLoop {
             senders,
             inventory: None,
             generation,
+            remote_clusters: 0,
             liveness_checked: Instant::now(),
             feed_events,
             writes: JoinSet::new(),
@@ -199,7 +202,9 @@ impl ControllerLoop {
                 let connected =
                     ConnectedCluster::remote(cluster.clone(), self.generation, access, remote, senders);
                 self.metrics.connected(cluster.clone(), Arc::clone(connected.reader.counters()));
-                self.clusters.insert(cluster.clone(), connected);
+                if self.clusters.insert(cluster.clone(), connected).is_none() {
+                    self.remote_clusters += 1;
+                }
                 let metadata = ClusterEvent::Metadata(metadata);
                 self.step([
                     Event::Cluster(cluster.clone(), ClusterEvent::Added),
@@ -215,7 +220,9 @@ impl ControllerLoop {
                 }
             }
             InventoryChange::Removed(cluster) => {
-                self.clusters.remove(&cluster);
+                if self.clusters.remove(&cluster).is_some() {
+                    self.remote_clusters -= 1;
+                }
                 self.metrics.disconnected(&cluster);
                 self.unconnected.remove(&cluster);
                 self.step([Event::Cluster(cluster, ClusterEvent::Removed)]);
@@ -361,7 +368,9 @@ impl ControllerLoop {
             self.driver.next().map(|time| Timestamp::now().duration_until(time).max(SignedDuration::ZERO));
         let until_next = until_next.and_then(|pause| Duration::try_from(pause).ok());
         let until_stats = self.stats_due.then(|| STATS_INTERVAL.saturating_sub(self.stats_updated.elapsed()));
-        [until_next, until_stats].into_iter().flatten().min().unwrap_or(Duration::MAX).min(MAX_PAUSE)
+        // Bookmarks of the hub are enough. Other clusters may count as stale after seconds.
+        let longest = if self.remote_clusters == 0 { MAX_PAUSE } else { LIVENESS_INTERVAL };
+        [until_next, until_stats].into_iter().flatten().min().unwrap_or(Duration::MAX).min(longest)
     }
 
     fn update_stats(&mut self) {

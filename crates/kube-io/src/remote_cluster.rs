@@ -156,9 +156,7 @@ impl RemoteCluster {
     fn log(&mut self, error: Option<&CallError>) {
         let state = match error {
             None => ProbeState::Responding,
-            Some(CallError::Api(error)) if error.class == ErrorClass::Unauthorized => {
-                ProbeState::Unauthorized
-            }
+            error if is_unauthorized(error) => ProbeState::Unauthorized,
             Some(_) => ProbeState::Unreachable,
         };
         let before = self.state.replace(state);
@@ -203,7 +201,11 @@ impl RemoteCluster {
         let Some(access) = self.accesses.borrow_and_update().clone().filter(|new| *new != before) else {
             return;
         };
-        match identity(&access.client, PROBE_TIMEOUT).await {
+        let identity = identity(&access.client, PROBE_TIMEOUT).await;
+        if is_unauthorized(identity.as_ref().err()) {
+            access.rejected.notify_one();
+        }
+        match identity {
             Ok(identity) => {
                 let is_comparable = matches!(identity, Identity::Uid(_)) && self.identified.is_known();
                 let is_moved = access.server != before.server;
@@ -233,6 +235,10 @@ impl RemoteCluster {
             }
         }
     }
+}
+
+fn is_unauthorized(error: Option<&CallError>) -> bool {
+    matches!(error, Some(CallError::Api(error)) if error.class == ErrorClass::Unauthorized)
 }
 
 /// Clusters that are added together are not probed together.

@@ -5,6 +5,7 @@
 
 mod adopt;
 mod app_k8s_io;
+mod clusters;
 mod events;
 mod failing_pods;
 mod failure_times;

@@ -243,7 +243,7 @@ fn a_row_that_cannot_be_evaluated() {
 
 /// A terminal cuts the widest columns; `-o wide` does not.
 #[rstest]
-#[case("table", "east     Ready    2026-11-14T09:00:00Z  {\"availableReplicas\":2,\"conditions\":[{…")]
+#[case("table", "east     Ready    2026-11-14T09:00:00Z  {\"availableReplicas\":2,\"conditions\":[{\"…")]
 #[case(
     "wide",
     "east     Ready    2026-11-14T09:00:00Z  {\"availableReplicas\":2,\"conditions\":[{\"message\":"

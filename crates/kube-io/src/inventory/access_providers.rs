@@ -1,6 +1,6 @@
 //! The exec plugins that may obtain credentials for ClusterProfiles.
 //!
-//! Whoever writes ClusterProfiles chooses among these by name. The file is the one that cluster-inventory-api defines.
+//! A ClusterProfile chooses among these by name. The file is the one that cluster-inventory-api defines.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

@@ -83,7 +83,7 @@ impl Obtained {
 }
 
 /// Declares a cluster, and runs its exec plugin whenever the credentials expire or are rejected. `last` is kept
-/// between calls: other labels are no reason to run it.
+/// between calls: the plugin does not run again because labels have changed.
 pub(super) async fn keep_declared(
     origin: &Origin,
     declaration: &Declaration,

@@ -1,7 +1,7 @@
 //! Kubeconfigs of clusters, and what is refused in those that come from the API server.
 //!
-//! Whoever may write a Secret in the namespace of the controller, or a ClusterProfile, must not be able to run
-//! programs in its Pod, to read its files, or to have credentials sent without protection.
+//! A user who may write Secrets in the namespace of the controller, or ClusterProfiles, must not be able to run programs
+//! in its Pod, to read its files, or to make it send credentials without protection.
 
 use std::sync::Arc;
 

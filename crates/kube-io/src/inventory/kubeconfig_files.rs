@@ -98,7 +98,7 @@ async fn declare(
         warn!(cluster = cluster.name, file = %cluster.path.display(), %error, "cannot use the kubeconfig");
     }
     inventory.declare(origin, Declaration { access: access.ok(), ..declaration }).await;
-    pending().await
+    pending::<()>().await;
 }
 
 fn read(cluster: &KubeconfigCluster) -> Content {

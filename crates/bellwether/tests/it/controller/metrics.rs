@@ -33,7 +33,9 @@ async fn metrics(controller: &Controller, fixture: &ControllerFixture) -> Result
     let namespace = format!("namespace=\"{}\"", fixture.namespace);
     eventually(TIMEOUT, "the Application has series", async || {
         text = controller.get("/metrics").await?.1;
-        Ok(text.contains("bellwether_writes_total{") && text.contains(&namespace))
+        Ok(["bellwether_writes_total{", "bellwether_cluster_last_heard_timestamp_seconds{", &namespace]
+            .iter()
+            .all(|series| text.contains(series)))
     })
     .await?;
     Ok(text)

@@ -2,11 +2,18 @@
 
 use std::{fs, path::Path};
 
+use bellwether_engine::ClusterMetadata;
+
 use super::*;
 
 fn flag(name: &str, path: &Path, context: Option<&str>) -> KubeconfigCluster {
     let context = context.map(str::to_owned);
-    KubeconfigCluster { name: name.to_owned(), path: path.to_owned(), context, metadata: Default::default() }
+    KubeconfigCluster {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        context,
+        metadata: ClusterMetadata::default(),
+    }
 }
 
 #[tokio::test]
