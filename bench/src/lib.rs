@@ -2,6 +2,7 @@
 
 pub mod app_k8s_io;
 mod changes;
+mod combined;
 mod driver;
 mod expression;
 pub mod live;
@@ -11,6 +12,7 @@ mod subject;
 pub mod umbrella;
 
 pub use changes::{Pair, nanos, time_of_a_change};
+pub use combined::CombinedTable;
 pub use driver::{DecodedObject, Driver};
 pub use expression::{Expression, report_expressions};
 pub use population::Population;

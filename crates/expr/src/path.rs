@@ -58,6 +58,7 @@ impl Path {
     }
 
     /// Looks the path up in a decoded value. Adds to `passed` the number of fields that were searched.
+    #[inline]
     pub fn find<'v>(&self, mut value: &'v Value<'v>, passed: &mut usize) -> Result<&'v Value<'v>, Absent> {
         for (reached, step) in self.steps.iter().enumerate() {
             *passed += value.as_map().map_or(0, Map::len);

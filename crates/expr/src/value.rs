@@ -128,6 +128,7 @@ impl Val<'_> {
 }
 
 impl<'v> From<&'v Value<'v>> for Val<'v> {
+    #[inline]
     fn from(value: &'v Value<'v>) -> Self {
         match value {
             Value::Null => Self::Null,

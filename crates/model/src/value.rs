@@ -127,6 +127,7 @@ impl<'a> Value<'a> {
 
 impl<'a> Map<'a> {
     /// The value of a field; the last one of a duplicate key.
+    #[inline]
     pub fn get(&self, key: &str) -> Option<&Value<'a>> {
         self.0.iter().rev().find(|(own, _)| own == key).map(|(_, value)| value)
     }

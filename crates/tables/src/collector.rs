@@ -35,6 +35,9 @@ pub(crate) struct Select {
 /// One row for each group.
 #[derive(Debug)]
 pub(crate) struct Aggregate {
+    /// The number of programs that are the key of a group: the first ones.
+    pub(crate) keys: usize,
+    /// The programs of the first columns.
     pub(crate) group_by: Box<[usize]>,
     pub(crate) subjects: Box<[Subject]>,
     pub(crate) fields: Box<[Field]>,

@@ -27,11 +27,15 @@ pub(crate) fn compile(spec: &StatusCollectorSpec) -> Result<Collector, Vec<Colle
     let mut compiler = Compiler::default();
     compiler.check_shape(spec);
     let limit = compiler.limit(spec.limit);
-    let filter = spec.filter.as_ref().and_then(|filter| compiler.filter(filter));
     let columns = compiler.columns(spec);
     let order_by = compiler.order_by(spec, &columns);
+    // First of all: the values of the first programs are the key of a group.
+    let group_by = compiler.definitions("groupBy", &spec.group_by);
+    let keys = compiler.programs.len();
+    let filter = spec.filter.as_ref().and_then(|filter| compiler.filter(filter));
     let query = if spec.select.is_empty() {
-        Query::Aggregate(Arc::new(compiler.aggregate(spec, order_by)))
+        let (subjects, fields) = compiler.combined_fields(spec);
+        Query::Aggregate(Arc::new(Aggregate { keys, group_by, subjects, fields, order_by }))
     } else {
         Query::Select(Arc::new(Select { columns: compiler.definitions("select", &spec.select), order_by }))
     };
@@ -137,8 +141,7 @@ impl<'a> Compiler<'a> {
         programs.into()
     }
 
-    fn aggregate(&mut self, spec: &'a StatusCollectorSpec, order_by: Box<[OrderColumn]>) -> Aggregate {
-        let group_by = self.definitions("groupBy", &spec.group_by);
+    fn combined_fields(&mut self, spec: &'a StatusCollectorSpec) -> (Box<[Subject]>, Box<[Field]>) {
         let mut subjects: Vec<Subject> = Vec::new();
         let mut fields = Vec::new();
         for (index, field) in spec.combined_fields.iter().enumerate() {
@@ -168,7 +171,7 @@ impl<'a> Compiler<'a> {
             };
             fields.push(Field { function, subject });
         }
-        Aggregate { group_by, subjects: subjects.into(), fields: fields.into(), order_by }
+        (subjects.into(), fields.into())
     }
 
     fn check_subject(&mut self, function: Aggregator, program: usize, place: &str) {

@@ -52,7 +52,7 @@ impl Groups {
             by_order: BTreeMap::new(),
             errors: Errors::new(columns),
         };
-        if query.group_by.is_empty() {
+        if query.keys == 0 {
             // Without groupBy, there is one group, even without rows.
             let only = groups.insert(Arc::default());
             groups.reorder(only);
@@ -62,13 +62,11 @@ impl Groups {
 
     /// Adds a row with these values of the programs.
     pub(crate) fn add(&mut self, cluster: &Arc<str>, programs: &[Cell]) -> Contribution {
-        let query = Arc::clone(&self.query);
-        let key: Arc<[Cell]> = query.group_by.iter().map(|program| programs[*program].clone()).collect();
-        let id = self.by_key.get(&key).copied().unwrap_or_else(|| self.insert(key));
+        let id = self.find(programs);
         let group = &mut self.all[id];
         group.rows += 1;
-        let mut values = Vec::with_capacity(query.subjects.len());
-        for (subject, tally) in query.subjects.iter().zip(&mut group.tallies) {
+        let mut values = Vec::with_capacity(self.query.subjects.len());
+        for (subject, tally) in self.query.subjects.iter().zip(&mut group.tallies) {
             let value = subject.value(programs).into_owned();
             tally.add(&value, subject.needs);
             insert_error(&mut self.errors, cluster, subject, &value);
@@ -78,36 +76,53 @@ impl Groups {
         Contribution { group: id, values: values.into() }
     }
 
-    /// Changes the values of a row. `None` if the row belongs to another group now: then nothing is done.
-    /// Otherwise returns whether a value is another one.
+    /// Changes the values of a row. Returns whether one of them is another one.
     pub(crate) fn change(
         &mut self,
         cluster: &Arc<str>,
         contribution: &mut Contribution,
         programs: &[Cell],
-    ) -> Option<bool> {
-        let group = &mut self.all[contribution.group];
-        if !group.key.iter().eq(self.query.group_by.iter().map(|program| &programs[*program])) {
-            return None;
+    ) -> bool {
+        let old = contribution.group;
+        if *self.all[old].key != programs[..self.query.keys] {
+            self.move_row(cluster, contribution, programs);
+            return true;
         }
         let mut changed = false;
-        let subjects = self.query.subjects.iter().zip(&mut group.tallies);
-        for ((subject, tally), old) in subjects.zip(&mut contribution.values) {
-            let value = subject.value(programs);
-            if *old == *value {
-                continue;
+        let subjects = self.query.subjects.iter().zip(&mut self.all[old].tallies);
+        for ((subject, tally), value) in subjects.zip(&mut contribution.values) {
+            let new = subject.value(programs);
+            if *value != *new {
+                changed = true;
+                tally.retract(value, subject.needs);
+                replace(value, new, &mut self.errors, cluster, subject);
+                tally.add(value, subject.needs);
             }
-            changed = true;
-            tally.retract(old, subject.needs);
-            remove_error(&mut self.errors, cluster, subject, old);
-            *old = value.into_owned();
-            tally.add(old, subject.needs);
-            insert_error(&mut self.errors, cluster, subject, old);
         }
         if changed {
-            self.reorder(contribution.group);
+            self.reorder(old);
         }
-        Some(changed)
+        changed
+    }
+
+    /// Moves a row to another group.
+    fn move_row(&mut self, cluster: &Arc<str>, contribution: &mut Contribution, programs: &[Cell]) {
+        let old = mem::replace(&mut contribution.group, self.find(programs));
+        let Some((from, to)) = self.all.get2_mut(old, contribution.group) else { return };
+        from.rows -= 1;
+        to.rows += 1;
+        let tallies = from.tallies.iter_mut().zip(&mut to.tallies);
+        let values = contribution.values.iter_mut();
+        for ((subject, (from, to)), value) in self.query.subjects.iter().zip(tallies).zip(values) {
+            from.retract(value, subject.needs);
+            let new = subject.value(programs);
+            if *value != *new {
+                replace(value, new, &mut self.errors, cluster, subject);
+            }
+            to.add(value, subject.needs);
+        }
+        self.reorder_or_remove(old);
+        self.reorder(contribution.group);
     }
 
     pub(crate) fn retract(&mut self, cluster: &Arc<str>, contribution: &Contribution) {
@@ -118,12 +133,22 @@ impl Groups {
             tally.retract(value, subject.needs);
             remove_error(&mut self.errors, cluster, subject, value);
         }
-        if group.rows == 0 && !self.query.group_by.is_empty() {
-            let group = self.all.remove(contribution.group);
+        self.reorder_or_remove(contribution.group);
+    }
+
+    /// The group of a row; a new one has no rows.
+    fn find(&mut self, programs: &[Cell]) -> usize {
+        let key = &programs[..self.query.keys];
+        self.by_key.get(key).copied().unwrap_or_else(|| self.insert(key.into()))
+    }
+
+    fn reorder_or_remove(&mut self, id: usize) {
+        if self.all[id].rows == 0 && self.query.keys > 0 {
+            let group = self.all.remove(id);
             self.by_key.remove(&group.key);
             self.by_order.remove(&(group.order, group.key));
         } else {
-            self.reorder(contribution.group);
+            self.reorder(id);
         }
     }
 
@@ -171,8 +196,8 @@ impl Groups {
 
 impl Group {
     fn column(&self, column: usize, query: &Aggregate) -> Result<Cell, Overflow> {
-        match column.checked_sub(self.key.len()) {
-            None => Ok(self.key[column].clone()),
+        match column.checked_sub(query.group_by.len()) {
+            None => Ok(self.key[query.group_by[column]].clone()),
             Some(field) => match query.fields[field] {
                 Field { function, subject: Some(subject) } => self.tallies[subject].result(function),
                 Field { subject: None, .. } => Ok(Cell::Number(Number::from(self.rows))),
@@ -187,6 +212,12 @@ impl Subject {
         let value = &programs[self.program];
         if self.needs.measures() { value.measured() } else { Cow::Borrowed(value) }
     }
+}
+
+fn replace(value: &mut Cell, new: Cow<'_, Cell>, errors: &mut Errors, cluster: &Arc<str>, subject: &Subject) {
+    remove_error(errors, cluster, subject, value);
+    *value = new.into_owned();
+    insert_error(errors, cluster, subject, value);
 }
 
 fn insert_error(errors: &mut Errors, cluster: &Arc<str>, subject: &Subject, value: &Cell) {

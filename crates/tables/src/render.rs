@@ -63,15 +63,15 @@ fn row<'a>(cells: impl Iterator<Item = &'a Cell>) -> ResultRow {
 
 /// Cuts rows off at the end until the JSON of the result has at most `max_bytes`.
 pub(crate) fn cut(mut result: CombinedResult, max_bytes: usize) -> CombinedResult {
+    if size(&result) <= max_bytes {
+        return result;
+    }
+    result.truncated = true;
     let rows = std::mem::take(&mut result.rows);
-    // `truncated` may still become one byte shorter.
-    let mut room = max_bytes.saturating_sub(size(&result));
+    // The first row has no comma.
+    let mut room = max_bytes.saturating_add(1).saturating_sub(size(&result));
     for row in rows {
-        // With its comma.
-        let Some(left) = room.checked_sub(size(&row) + 1) else {
-            result.truncated = true;
-            break;
-        };
+        let Some(left) = room.checked_sub(size(&row) + 1) else { break };
         room = left;
         result.rows.push(row);
     }

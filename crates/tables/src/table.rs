@@ -3,6 +3,7 @@
 use std::{collections::HashMap, mem, sync::Arc};
 
 use bellwether_api::CombinedResult;
+use foldhash::fast::RandomState;
 
 use crate::{
     cell::Cell,
@@ -19,7 +20,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Table {
     collector: Arc<Collector>,
-    rows: HashMap<Arc<str>, State>,
+    rows: HashMap<Arc<str>, State, RandomState>,
     contents: Contents,
     /// The values of the programs for the current row.
     values: Box<[Cell]>,
@@ -57,7 +58,7 @@ impl Table {
         };
         let row_errors = Errors::new(collector.columns.len());
         let values = collector.programs.iter().map(|_| Cell::Null).collect();
-        Self { collector, rows: HashMap::new(), contents: Contents { body, row_errors }, values }
+        Self { collector, rows: HashMap::default(), contents: Contents { body, row_errors }, values }
     }
 
     /// Inserts or replaces the row of a cluster. Returns whether the result may have changed.
@@ -105,12 +106,11 @@ impl Contents {
         evaluated: Evaluated,
         values: &[Cell],
     ) -> bool {
-        // Most changes leave a row in its group.
+        // The most frequent case.
         if let (Evaluated::Values, State::Combined(contribution), Body::Groups(groups)) =
             (&evaluated, &mut *state, &mut self.body)
-            && let Some(changed) = groups.change(cluster, contribution, values)
         {
-            return changed;
+            return groups.change(cluster, contribution, values);
         }
         match (evaluated, &*state, &self.body) {
             (Evaluated::LeftOut, ..) => return self.retract(cluster, &mem::take(state)),

@@ -1,6 +1,6 @@
 //! The values of one expression in one group, kept so that each of them can be retracted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use bellwether_api::Aggregator;
 
@@ -18,8 +18,15 @@ pub(crate) struct Needs {
 pub(crate) struct Tally {
     values: u64,
     sum: Sum,
-    /// How often there is each value.
-    ordered: BTreeMap<Cell, u32>,
+    ordered: Multiset,
+}
+
+/// How often there is each value, in order. Exact numbers, by far the most frequent values, are compared at
+/// once.
+#[derive(Debug, Default)]
+struct Multiset {
+    exact: BTreeMap<i128, u32>,
+    others: BTreeMap<Cell, u32>,
 }
 
 /// A sum that is exact, whatever the order of additions and subtractions.
@@ -64,12 +71,7 @@ impl Tally {
             self.sum.add(*number);
         }
         if needs.order {
-            match self.ordered.get_mut(value) {
-                Some(count) => *count += 1,
-                None => {
-                    self.ordered.insert(value.clone(), 1);
-                }
-            }
+            self.ordered.add(value);
         }
     }
 
@@ -83,13 +85,8 @@ impl Tally {
         {
             self.sum.retract(*number);
         }
-        if needs.order
-            && let Some(count) = self.ordered.get_mut(value)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.ordered.remove(value);
-            }
+        if needs.order {
+            self.ordered.retract(value);
         }
     }
 
@@ -99,14 +96,56 @@ impl Tally {
             Aggregator::Sum | Aggregator::Avg if self.sum.numbers == 0 => Cell::Null,
             Aggregator::Sum => Cell::Number(self.sum.total()?),
             Aggregator::Avg => Cell::Number(self.sum.mean()?),
-            Aggregator::Min => {
-                self.ordered.first_key_value().map(|(value, _)| value.clone()).unwrap_or_default()
-            }
-            Aggregator::Max => {
-                self.ordered.last_key_value().map(|(value, _)| value.clone()).unwrap_or_default()
-            }
+            Aggregator::Min => self.ordered.least(),
+            Aggregator::Max => self.ordered.greatest(),
         })
     }
+}
+
+impl Multiset {
+    fn add(&mut self, value: &Cell) {
+        if let Cell::Number(Number::Exact(billionths)) = value {
+            *self.exact.entry(*billionths).or_default() += 1;
+        } else if let Some(count) = self.others.get_mut(value) {
+            *count += 1;
+        } else {
+            self.others.insert(value.clone(), 1);
+        }
+    }
+
+    fn retract(&mut self, value: &Cell) {
+        if let Cell::Number(Number::Exact(billionths)) = value {
+            if let Entry::Occupied(mut entry) = self.exact.entry(*billionths) {
+                *entry.get_mut() -= 1;
+                if *entry.get() == 0 {
+                    entry.remove();
+                }
+            }
+        } else if let Some(count) = self.others.get_mut(value) {
+            *count -= 1;
+            if *count == 0 {
+                self.others.remove(value);
+            }
+        }
+    }
+
+    /// Null if there are no values.
+    fn least(&self) -> Cell {
+        let exact = self.exact.first_key_value().map(|(billionths, _)| exact(*billionths));
+        let other = self.others.first_key_value().map(|(value, _)| value.clone());
+        exact.into_iter().chain(other).min().unwrap_or_default()
+    }
+
+    /// Null if there are no values.
+    fn greatest(&self) -> Cell {
+        let exact = self.exact.last_key_value().map(|(billionths, _)| exact(*billionths));
+        let other = self.others.last_key_value().map(|(value, _)| value.clone());
+        exact.into_iter().chain(other).max().unwrap_or_default()
+    }
+}
+
+fn exact(billionths: i128) -> Cell {
+    Cell::Number(Number::Exact(billionths))
 }
 
 impl Sum {

@@ -9,18 +9,21 @@ use super::{ClusterArgument, ClusterLabels, cluster, clusters::labels, groups::d
 
 pub(super) const QUERY_HELP: &str = "Examples:
   # Count the Deployments of three clusters by health
-  bellwether query 'SELECT propagation.health, COUNT(*) FROM deployments GROUP BY 1' \\
-    --cluster east=east.yaml --cluster west=fleet.yaml:west --cluster lab=dump/
+  bellwether query --cluster east=east.yaml --cluster west=all.yaml:west \\
+    --cluster lab=dump/ \\
+    'SELECT propagation.health, COUNT(*) FROM deployments GROUP BY 1'
 
   # List the clusters where a Deployment is not fully available
-  bellwether query 'SELECT inventory.name FROM deployments/web
-    WHERE status.availableReplicas < spec.replicas' -n shop --cluster east=east.yaml
+  bellwether query -n shop --cluster east=east.yaml --cluster lab=dump/ \\
+    'SELECT inventory.name FROM deployments/web
+     WHERE status.availableReplicas < spec.replicas'
 
   # Evaluate StatusCollectors for each Deployment with a label
-  bellwether query deploy/collectors/ deployments -l app=web --cluster lab=dump/
+  bellwether query collectors/ deployments -l app=web --cluster lab=dump/
 
   # Print the StatusCollector that a statement means
-  bellwether query 'SELECT status.phase, COUNT(*) FROM pods GROUP BY 1' --show
+  bellwether query --show \\
+    'SELECT status.phase, COUNT(*) FROM pods GROUP BY status.phase'
 
 Exit codes: 0 answered, 2 invalid usage or an invalid collector, 3 a cluster could not be read, an object was not found, \
 or a row could not be evaluated.";

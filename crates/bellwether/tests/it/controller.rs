@@ -6,6 +6,7 @@
 mod adopt;
 mod app_k8s_io;
 mod clusters;
+mod combined_status;
 mod events;
 mod failing_pods;
 mod failure_times;

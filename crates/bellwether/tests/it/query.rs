@@ -7,7 +7,7 @@ use std::process::Command;
 use insta::assert_snapshot;
 use rstest::rstest;
 
-use crate::{NOW, Run, bellwether};
+use crate::{NOW, Run, bellwether, terminal::on_a_terminal};
 
 /// The directory of the fleet in the examples: a hub and three clusters.
 const FLEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/clusters");
@@ -239,6 +239,24 @@ fn a_row_that_cannot_be_evaluated() {
         "query_aggregation_error",
         query(&["SELECT SUM(inventory.name) AS x FROM deployments/web"])
     );
+}
+
+/// A terminal cuts the widest columns; `-o wide` does not.
+#[rstest]
+#[case("table", "east     Ready    2026-11-14T09:00:00Z  {\"availableReplicas\":2,\"conditions\":[{\"…")]
+#[case(
+    "wide",
+    "east     Ready    2026-11-14T09:00:00Z  {\"availableReplicas\":2,\"conditions\":[{\"message\":"
+)]
+fn on_a_terminal_of_80_columns(#[case] format: &str, #[case] expected: &str) {
+    let sql = "SELECT inventory.name AS cluster, propagation.health, propagation.lastReturnedUpdateTimestamp AS updated, status \
+               FROM deployments/api";
+    let fleet =
+        ["--cluster", "east=east", "--cluster", "north=north", "--cluster", "west=west", "--now", NOW];
+    let run = on_a_terminal(&mut command(&[&[sql, "-o", format], &fleet[..]].concat()), 80);
+    let line = run.stdout.lines().nth(1).unwrap_or_default();
+    assert!(line.starts_with(expected), "{run}");
+    assert_eq!(run.stdout.lines().all(|line| line.chars().count() <= 80), format == "table", "{run}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use bellwether_kube_io::{
 use bellwether_model::{Object, Value};
 use kube::api::ListParams;
 use serde::Deserialize;
-use tokio::time::timeout;
+use tokio::{task::block_in_place, time::timeout};
 
 use super::{
     ClusterToRead, ObjectQuery, ReadCluster, ReadFrom, ReadSettings, directory,
@@ -64,7 +64,10 @@ impl Server {
         let Self { cluster, source } = self;
         match source {
             Source::Failed(error) => ReadCluster::unread(&cluster, error.to_string()),
-            Source::Files(paths) => directory::read(&cluster, &paths, query, namespace, settings),
+            // Other clusters are read meanwhile.
+            Source::Files(paths) => {
+                block_in_place(|| directory::read(&cluster, &paths, query, namespace, settings))
+            }
             Source::Connected(connection) => {
                 let reading =
                     Reading { cluster: &cluster, connection: &connection, query, namespace, settings };

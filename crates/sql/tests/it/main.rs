@@ -1,4 +1,5 @@
 //! Statements, and the collectors that they mean.
 
 mod errors;
+mod properties;
 mod translation;

@@ -103,7 +103,7 @@ impl NaiveCollector {
             truncated: rows.len() < total,
             total_rows: i64::try_from(total).unwrap(),
             rows,
-            row_errors: self.some_of(errors),
+            row_errors: self.some_of(&errors),
             aggregation_errors,
         }
     }
@@ -208,7 +208,7 @@ impl NaiveCollector {
     }
 
     /// Ten errors, or one for each column with errors if those are more.
-    fn some_of(&self, errors: Vec<RowError>) -> Vec<RowError> {
+    fn some_of(&self, errors: &[RowError]) -> Vec<RowError> {
         let names = [""].into_iter().chain(self.columns.iter().map(|(name, _)| &**name));
         let mut by_column: Vec<Vec<RowError>> =
             names.map(|name| errors.iter().filter(|error| error.column == name).cloned().collect()).collect();

@@ -37,7 +37,7 @@ impl Number {
         });
         let (mantissa, power) = mantissa.unwrap();
         let digits: BigInt = format!("{mantissa:.0}").parse().unwrap();
-        let scaled = digits * &*DENOMINATOR >> power;
+        let scaled = (digits * &*DENOMINATOR) >> power;
         Some(Self(if double < 0.0 { -scaled } else { scaled }))
     }
 
@@ -77,7 +77,7 @@ impl Number {
         }
         // In billionths, rounded up.
         let power = |places: i64| BigInt::from(10).pow(u32::try_from(places.max(0)).unwrap());
-        let (over, under) = (digits * power(9 - places) << binary, power(places - 9));
+        let (over, under) = ((digits * power(9 - places)) << binary, power(places - 9));
         let mut billionths = (&over + &under - BigInt::from(1)) / &under;
         if is_plain && &billionths * &under != over {
             return double();
