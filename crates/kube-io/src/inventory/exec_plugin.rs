@@ -115,9 +115,12 @@ pub(super) async fn keep_declared(
         inventory.declare(origin.clone(), Declaration { access, ..declaration.clone() }).await;
         let rejected = Arc::clone(&obtained.access.rejected);
         let expires = async {
-            // The wall clock may be set while this sleeps.
-            while !obtained.is_due(Timestamp::now()) {
+            // The wall clock may be set while this sleeps, and a credential may have expired already.
+            loop {
                 sleep(MIN_LIFE).await;
+                if obtained.is_due(Timestamp::now()) {
+                    break;
+                }
             }
         };
         tokio::select! {
