@@ -1,5 +1,7 @@
 //! Any text is a statement or an error; every statement is a collector.
 
+use std::fmt::Write as _;
+
 use bellwether_expr::{Program, Scope};
 use bellwether_sql::translate;
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -83,13 +85,13 @@ fn statement() -> impl Strategy<Value = String> {
         |(columns, condition, groups, [has_where, has_groups, has_order])| {
             let mut text = format!("SELECT {} FROM pods", columns.join(", "));
             if has_where {
-                text += &format!(" WHERE {condition}");
+                let _ = write!(text, " WHERE {condition}");
             }
             if has_groups && !groups.is_empty() {
-                text += &format!(" GROUP BY {}", groups.join(", "));
+                let _ = write!(text, " GROUP BY {}", groups.join(", "));
             }
             if has_order {
-                text += &format!(" ORDER BY {}", columns.join(", "));
+                let _ = write!(text, " ORDER BY {}", columns.join(", "));
             }
             text
         },
