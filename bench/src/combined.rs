@@ -8,8 +8,9 @@ use bellwether_model::Value;
 use bellwether_tables::{Collector, Row, Table};
 use serde_json::{Value as Json, json};
 
-/// The different objects that the clusters report.
-const REPORTS: usize = 1_000;
+/// The different objects that the clusters report. They stay in the caches of the CPU, as a row does that was
+/// just decoded.
+const REPORTS: usize = 128;
 
 /// A table with one row for each cluster.
 #[derive(Debug)]
