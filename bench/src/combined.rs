@@ -89,7 +89,7 @@ fn report(number: usize) -> [Value<'static>; 4] {
                 "phase": phases[number % phases.len()],
             },
         }),
-        json!({"found": true, "stale": number % 50 == 0, "health": "Ready", "observedGeneration": 1}),
+        json!({"found": true, "stale": number.is_multiple_of(50), "health": "Ready", "observedGeneration": 1}),
     ]
     .map(|json| value(&json))
 }
