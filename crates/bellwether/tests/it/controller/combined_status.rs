@@ -37,7 +37,8 @@ impl Fleet {
         let mut spokes = Vec::new();
         for (number, cluster) in clusters.iter().enumerate() {
             let kubectl = Kubectl::new(cluster.admin())?;
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fixture.namespace}});
+            let namespace =
+                json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fixture.namespace}});
             kubectl.ok_with_input(&["apply", "-f", "-"], &namespace.to_string()).await?;
             let kubectl = kubectl.in_namespace(&fixture.namespace);
             spokes.push(ControllerFixture { kubectl, namespace: fixture.namespace.clone() });
@@ -97,10 +98,8 @@ impl Fleet {
     async fn counts_are(&self, counts: [u32; 4]) -> Result<Value> {
         let fields = ["bound", "reporting", "stale", "missing"];
         let of = |status: &Value| fields.map(|field| status["clusters"][field].clone());
-        self.combined_is(&format!("clusters are {counts:?}"), |status| {
-            of(status) == counts.map(Value::from)
-        })
-        .await
+        self.combined_is(&format!("clusters are {counts:?}"), |status| of(status) == counts.map(Value::from))
+            .await
     }
 
     async fn policy_is(&self, name: &str, what: &str, is_so: impl Fn(&Value) -> bool) -> Result<()> {
@@ -242,7 +241,8 @@ async fn the_state_of_a_deployment_in_three_clusters() -> Result<()> {
     fleet.hub.patch("deployment/web", json!({"spec": {"replicas": 4}})).await?;
     fleet.rows_are("sad-ones", &json!([["c1"], ["c2"], ["c3"]])).await?;
     // A cluster leaves and comes back.
-    let tier = async |tier: &str| fleet.hub.kubectl(&format!("label --overwrite secret c2 tier={tier}")).await;
+    let tier =
+        async |tier: &str| fleet.hub.kubectl(&format!("label --overwrite secret c2 tier={tier}")).await;
     tier("core").await?;
     fleet.counts_are([2, 2, 0, 0]).await?;
     tier("edge").await?;
@@ -251,15 +251,18 @@ async fn the_state_of_a_deployment_in_three_clusters() -> Result<()> {
     let mut fewer = clause.clone();
     fewer["statusCollectors"] = json!(["sad-ones"]);
     fleet.hub.apply(&bind(fewer)).await?;
-    fleet.combined_is("there is one result", |status| status["results"].as_array().map(Vec::len) == Some(1)).await?;
+    fleet
+        .combined_is("there is one result", |status| status["results"].as_array().map(Vec::len) == Some(1))
+        .await?;
     // A collector reads a field that was not read before.
     let sum = json!({"combinedFields": [{"name": "ready", "type": "SUM", "subject": "returned.status.readyReplicas"}]});
     fleet.hub.kubectl("delete statuscollector sad-ones").await?;
-    fleet.policy_is("web", "names what is missing", |status| {
-        let condition = condition(status, "CollectorsAvailable");
-        condition["message"] == "StatusCollector/sad-ones does not exist"
-    })
-    .await?;
+    fleet
+        .policy_is("web", "names what is missing", |status| {
+            let condition = condition(status, "CollectorsAvailable");
+            condition["message"] == "StatusCollector/sad-ones does not exist"
+        })
+        .await?;
     fleet.hub.apply(&collector("sad-ones", &sum)).await?;
     fleet.rows_are("sad-ones", &json!([[9]])).await?;
     // The reason ends.
@@ -319,7 +322,9 @@ async fn a_cluster_stops_returns_and_is_rebuilt() -> Result<()> {
     fleet.counts_are([2, 1, 1, 0]).await?;
     // The others go on.
     fleet.available(0, "web", 1).await?;
-    fleet.rows_are("freshness", &json!([["c1", false, true, "InProgress"], ["c2", true, true, "Unknown"]])).await?;
+    fleet
+        .rows_are("freshness", &json!([["c1", false, true, "InProgress"], ["c2", true, true, "Unknown"]]))
+        .await?;
     fleet.available(0, "web", 3).await?;
     fickle.resume_part(Part::ApiServer)?;
     fleet.rows_are("freshness", &fresh).await?;
@@ -328,7 +333,9 @@ async fn a_cluster_stops_returns_and_is_rebuilt() -> Result<()> {
     let rebuilt = Cluster::start().await?;
     fleet.hub.apply(&registration(1, &rebuilt.admin().kubeconfig(), "edge")).await?;
     drop(fickle);
-    fleet.rows_are("freshness", &json!([["c1", false, true, "Ready"], ["c2", false, false, "Missing"]])).await?;
+    fleet
+        .rows_are("freshness", &json!([["c1", false, true, "Ready"], ["c2", false, false, "Missing"]]))
+        .await?;
     fleet.counts_are([2, 1, 0, 1]).await?;
     fleet.hub.kubectl("delete secret c2").await?;
     fleet.counts_are([1, 1, 0, 0]).await.map(drop)
@@ -343,11 +350,15 @@ async fn what_others_do_to_a_combined_status_is_undone() -> Result<()> {
     fleet.hub.apply(&policy("web", &fleet.hub.namespace, clause)).await?;
     let before = fleet.counts_are([3, 3, 0, 0]).await?;
     let name = text(&before["metadata"]["name"]);
-    fleet.hub.patch(&format!("combinedstatus/{name}"), json!({"results": [], "clusters": {"bound": 9}})).await?;
-    fleet.combined_is("it is as before", |status| {
-        status["results"] == before["results"] && status["clusters"] == before["clusters"]
-    })
-    .await?;
+    fleet
+        .hub
+        .patch(&format!("combinedstatus/{name}"), json!({"results": [], "clusters": {"bound": 9}}))
+        .await?;
+    fleet
+        .combined_is("it is as before", |status| {
+            status["results"] == before["results"] && status["clusters"] == before["clusters"]
+        })
+        .await?;
     fleet.hub.kubectl(&format!("delete combinedstatus {name}")).await?;
     fleet.combined_is("it is there again", |status| status["results"] == before["results"]).await?;
     // Someone creates one without a reason.
@@ -364,7 +375,11 @@ async fn what_others_do_to_a_combined_status_is_undone() -> Result<()> {
     fleet.controller.0.start()?;
     fleet.controller.is_ready().await?;
     fleet.available(1, "web", 3).await?;
-    let ready = json!([["c1", false, true, "InProgress"], ["c2", false, true, "Ready"], ["c3", false, true, "InProgress"]]);
+    let ready = json!([
+        ["c1", false, true, "InProgress"],
+        ["c2", false, true, "Ready"],
+        ["c3", false, true, "InProgress"]
+    ]);
     fleet.rows_are("freshness", &ready).await?;
     let after = fleet.combined().await?.remove(0);
     assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
@@ -379,7 +394,8 @@ async fn what_others_do_to_a_combined_status_is_undone() -> Result<()> {
 #[tokio::test]
 async fn the_status_of_the_only_cluster_is_copied() -> Result<()> {
     let spokes = spokes().await?;
-    let fleet = Fleet::new("singleton", &[&spokes[0], &spokes[1]]).await?;
+    // Without controllers: they would write the status, too.
+    let fleet = Fleet::with_hub(shared::cluster().await?, "singleton", &[&spokes[0], &spokes[1]]).await?;
     fleet.apply_everywhere(&deployment("web")).await?;
     fleet.available(0, "web", 2).await?;
     fleet.available(1, "web", 1).await?;
@@ -395,7 +411,8 @@ async fn the_status_of_the_only_cluster_is_copied() -> Result<()> {
         eventually(TIMEOUT, &format!("web has {label}, {available:?}"), async || {
             last = fleet.hub.get("deployment/web").await?;
             let is_labelled = last["metadata"]["labels"]["bellwether.dev/singleton-status"] == "true";
-            Ok(is_labelled == label && last["status"]["availableReplicas"].as_u64() == available.map(u64::from))
+            Ok(is_labelled == label
+                && last["status"]["availableReplicas"].as_u64() == available.map(u64::from))
         })
         .await
         .with_context(|| format!("the last was {last:#}\n{}", fleet.controller.log_since_start()))
@@ -411,11 +428,12 @@ async fn the_status_of_the_only_cluster_is_copied() -> Result<()> {
     // Two clusters.
     tier("c2", "edge").await?;
     web_is(false, None).await?;
-    fleet.policy_is("web", "says so", |status| {
-        let condition = condition(status, "SingletonsApply");
-        condition["status"] == "False" && text(&condition["message"]).contains("is bound to 2 clusters")
-    })
-    .await?;
+    fleet
+        .policy_is("web", "says so", |status| {
+            let condition = condition(status, "SingletonsApply");
+            condition["status"] == "False" && text(&condition["message"]).contains("is bound to 2 clusters")
+        })
+        .await?;
     // The other one, then none.
     tier("c1", "core").await?;
     web_is(true, Some(1)).await?;
