@@ -20,7 +20,7 @@ fn main() -> Result<()> {
     table.fill();
     let start = cpu_time()?;
     let changed: u32 = (0..CHANGES).map(|_| u32::from(table.change())).sum();
-    let time = cpu_time()? - start;
+    let time = cpu_time()?.saturating_sub(start);
     ensure!(changed > CHANGES / 2, "only {changed} changes");
     table.render()?;
     let line = json!({

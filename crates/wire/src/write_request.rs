@@ -118,7 +118,8 @@ impl WriteRequest<'_> {
 
 /// RFC 6901.
 fn json_pointer(path: &[Box<str>]) -> String {
-    path.iter().map(|field| format!("/{}", field.replace('~', "~0").replace('/', "~1"))).collect()
+    let escaped = |field: &str| field.replace('~', "~0").replace('/', "~1");
+    path.iter().fold(String::new(), |pointer, field| pointer + "/" + &escaped(field))
 }
 
 /// `null` in a merge patch deletes the list.
