@@ -157,18 +157,17 @@ impl Grouping for CombinedStatuses {
     fn object_changed(&mut self, object: ObjectId, before: Option<&Facts>, cx: &mut GroupingContext<'_>) {
         let Some(stored) = cx.feeds.object(object) else { return };
         let Some(feed) = cx.feeds.get(stored.feed) else { return };
-        let (cluster, kind, name) = (feed.cluster.clone(), feed.kind.clone(), stored.name.clone());
-        if cluster.is_hub() {
-            self.hub_object_changed((object, stored.feed), &kind, before, cx);
-        } else {
-            self.refresh_object(&cluster, &kind, &name, cx);
+        if feed.cluster.is_hub() {
+            return self.hub_object_changed((object, stored.feed), before, cx);
         }
+        let (cluster, kind, name) = (feed.cluster.clone(), feed.kind.clone(), stored.name.clone());
+        self.refresh_object(&cluster, &kind, &name, cx);
     }
 
     fn object_version_changed(&mut self, object: ObjectId, cx: &mut GroupingContext<'_>) {
-        let feed = cx.feeds.object(object).and_then(|stored| cx.feeds.get(stored.feed));
-        if let Some(kind) = feed.filter(|feed| feed.cluster.is_hub()).map(|feed| feed.kind.clone()) {
-            self.observe_singleton(object, &kind, cx);
+        let Some(stored) = cx.feeds.object(object) else { return };
+        if let Some(feed) = cx.feeds.get(stored.feed).filter(|feed| feed.cluster.is_hub()) {
+            self.singletons.observe(&feed.kind, &stored.name, &stored.facts, cx.now);
         }
     }
 
@@ -348,6 +347,11 @@ impl Grouping for CombinedStatuses {
             return self.status_set(&slot.object, change, outcome, cx);
         }
         let name = &slot.object.name;
+        if matches!((change, outcome), (Write::Create { .. }, Outcome::NotFound))
+            && let Some((slot, write)) = output::namespace_write(name)
+        {
+            cx.queue.request_write(slot, Some(write));
+        }
         if let Some(output) = self.outputs.get_mut(name)
             && let Some(until) = output.written(change, outcome, cx.now)
         {

@@ -17,7 +17,7 @@ use crate::{
     facts::{Facts, Labels, OwnerReference, ResourceVersion},
     feeds::Feed,
     group_ref::{GroupRef, OwnKind},
-    id::NamespacedName,
+    id::{Cluster, GroupKind, NamespacedName, ObjectKey},
     overwrite_backoff::OverwriteBackoff,
     publication::CONFLICT_TIMEOUT,
     requested_fields::FieldPath,
@@ -74,6 +74,18 @@ pub(super) fn group(name: &NamespacedName) -> GroupRef {
 pub(super) fn slot(name: &NamespacedName) -> Slot {
     let group = group(name);
     Slot { object: group.object(), part: Part::Object(group) }
+}
+
+/// Creates the namespace of a CombinedStatus that could not be created, if it is ours.
+pub(super) fn namespace_write(name: &NamespacedName) -> Option<(Slot, Write)> {
+    if *name.namespace != *REPORT_NAMESPACE {
+        return None;
+    }
+    let (cluster, kind) = (Cluster::hub(), GroupKind::new("", "Namespace"));
+    let object = ObjectKey { cluster, kind, name: NamespacedName::new("", REPORT_NAMESPACE) };
+    let manifest = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": REPORT_NAMESPACE}});
+    let write = Write::Create { manifest: Arc::new(manifest), owner: Box::default(), dry_run: false };
+    Some((Slot { object, part: Part::Object(group(name)) }, write))
 }
 
 impl Wanted {

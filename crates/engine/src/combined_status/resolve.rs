@@ -311,23 +311,27 @@ impl CombinedStatuses {
     pub(super) fn hub_object_changed(
         &mut self,
         (object, feed): (ObjectId, FeedId),
-        kind: &GroupKind,
         before: Option<&Facts>,
         cx: &mut GroupingContext<'_>,
     ) {
-        let Some(stored) = cx.feeds.object(object) else { return };
-        let (name, facts) = (stored.name.clone(), stored.facts.clone());
-        self.observe_singleton(object, kind, cx);
-        if *kind == namespace_kind() && before.is_none_or(|before| before.labels != facts.labels) {
+        let (Some(stored), Some(known)) = (cx.feeds.object(object), cx.feeds.get(feed)) else { return };
+        self.singletons.observe(&known.kind, &stored.name, &stored.facts, cx.now);
+        let has_other_labels = before.is_none_or(|before| before.labels != stored.facts.labels);
+        let has_other_values = before.is_some_and(|before| before.values != stored.facts.values);
+        if !has_other_labels && !has_other_values {
+            return;
+        }
+        let (kind, name) = (known.kind.clone(), stored.name.clone());
+        if has_other_labels && kind == namespace_kind() {
             self.namespace_changed(&name.name, cx);
         }
         for policy in self.policies.users(feed) {
             // Unless the labels changed, the same clauses match.
-            if before.is_none_or(|before| before.labels != facts.labels) {
-                self.match_object(policy, kind, object, cx);
+            if has_other_labels {
+                self.match_object(policy, &kind, object, cx);
             }
-            if let Some(binding) = self.bindings.find(policy, kind, &name)
-                && before.is_some_and(|before| before.values != facts.values)
+            if let Some(binding) = self.bindings.find(policy, &kind, &name)
+                && has_other_values
             {
                 self.refresh_all(binding, cx);
             }

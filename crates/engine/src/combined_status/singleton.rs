@@ -15,7 +15,7 @@ use crate::{
     effect_queue::Timer,
     event::Outcome,
     facts::{Facts, ResourceVersion},
-    feeds::{Feeds, ObjectId},
+    feeds::Feeds,
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     overwrite_backoff::OverwriteBackoff,
@@ -77,7 +77,7 @@ pub(super) enum WantedStatus {
     Of(Json),
     /// The only cluster reports nothing current: the status stays as it is.
     Unchanged,
-    /// It is no singleton: what we wrote is cleared.
+    /// It is not a singleton: what we wrote is cleared.
     None,
 }
 
@@ -376,12 +376,5 @@ impl CombinedStatuses {
             Some((format!("{} {}", binding.kind, binding.name), why))
         });
         vain.collect()
-    }
-
-    /// Whether an object in the hub is labelled, or was.
-    pub(super) fn observe_singleton(&mut self, object: ObjectId, kind: &GroupKind, cx: &GroupingContext<'_>) {
-        if let Some(stored) = cx.feeds.object(object) {
-            self.singletons.observe(kind, &stored.name, &stored.facts, cx.now);
-        }
     }
 }

@@ -20,6 +20,7 @@ mod fleet_changes;
 mod group_state;
 mod health_check;
 mod health_rules;
+mod measured_elsewhere;
 mod member_times;
 mod membership;
 mod ownership;

@@ -291,6 +291,33 @@ async fn pods_are_counted_by_phase() -> Result<()> {
     fleet.rows_are("pod-phase", &json!([["Pending", 2], ["Running", 1]])).await
 }
 
+#[tokio::test]
+async fn cluster_scoped_objects_are_reported_in_a_namespace_of_their_own() -> Result<()> {
+    let fleet = Fleet::new("scoped", &spokes().await?.each_ref()).await?;
+    let class = |name: &str| {
+        json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 7})
+            .to_string()
+    };
+    fleet.apply_everywhere(&class("scoped")).await?;
+    fleet
+        .hub
+        .apply(&collector("num-wecs", &json!({"combinedFields": [{"name": "count", "type": "COUNT"}]})))
+        .await?;
+    let clause = json!({"resources": ["priorityclasses"], "objectNames": ["scoped"], "statusCollectors": ["num-wecs"]});
+    let spec = json!({"clusterSelectors": [{}], "downsync": [clause]});
+    fleet.hub.apply(&own("BindingPolicy", "scoped", &spec)).await?;
+    let mut last = Value::Null;
+    eventually(TIMEOUT, "it is reported", async || {
+        last = fleet.hub.get("combinedstatuses -n bellwether-report").await?["items"][0].take();
+        Ok(last["clusters"]["reporting"] == 3)
+    })
+    .await
+    .with_context(|| format!("{last:#}\n{}", fleet.controller.log_since_start()))?;
+    assert_eq!(rows_of(&last, "num-wecs"), json!([[3]]));
+    assert_eq!(last["metadata"]["ownerReferences"][0]["kind"], "PriorityClass");
+    Ok(())
+}
+
 fn freshness() -> String {
     collector(
         "freshness",
