@@ -77,7 +77,7 @@ pub(super) enum WantedStatus {
     Of(Json),
     /// The only cluster reports nothing current: the status stays as it is.
     Unchanged,
-    /// It is no singleton: what we wrote is cleared.
+    /// It is not a singleton: what we wrote is cleared.
     None,
 }
 
