@@ -302,8 +302,9 @@ pub struct BindingPolicyStatus {
     #[schemars(range(min = 0))]
     pub clusters: Option<i32>,
 
-    /// CollectorsAvailable: every StatusCollector in the spec exists and is valid. SingletonsApply: every
-    /// object with wantSingletonReportedState is bound to exactly one cluster.
+    /// Resolved: every kind can be read, in the hub and in the clusters. CollectorsAvailable: every
+    /// StatusCollector in the spec exists and is valid. SingletonsApply: every object with
+    /// wantSingletonReportedState is bound to exactly one cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

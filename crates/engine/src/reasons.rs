@@ -234,6 +234,8 @@ mod tests {
     #[case::application("applications.md", &[application::ALL, unreadable::ALL])]
     #[case::rollup("rollups.md", &[rollup::ALL, unreadable::ALL, operator_condition::ALL])]
     #[case::health_rule("writing-rules.md", &[health_rule::ALL])]
+    #[case::binding_policy("binding-policies.md", &[binding_policy::ALL])]
+    #[case::status_collector("status-collectors.md", &[status_collector::ALL])]
     #[case::app_k8s_io("app-k8s-io.md", &[app_k8s_io::ALL, event::ALL])]
     fn docs_list_every_reason(#[case] page: &str, #[case] reasons: &[&[Reason]]) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
@@ -258,8 +260,10 @@ mod tests {
             app_k8s_io::ALL,
             event::ALL,
         ];
-        for kind in kinds {
-            let names: Vec<_> = kind.iter().chain(unreadable::ALL).map(|reason| reason.name).collect();
+        let with_unreadable = kinds.map(|kind| (kind, unreadable::ALL));
+        let others = [binding_policy::ALL, status_collector::ALL].map(|kind| (kind, &[][..]));
+        for (own, shared) in with_unreadable.into_iter().chain(others) {
+            let names: Vec<_> = own.iter().chain(shared).map(|reason| reason.name).collect();
             for (index, name) in names.iter().enumerate() {
                 assert_eq!(legal_reason(*name), *name);
                 assert!(!names[..index].contains(name), "{name} is there twice");

@@ -55,6 +55,7 @@ fn is_about(line: &str, field: &str) -> bool {
 #[case::rollup("Rollup", "docs/rollups.md")]
 #[case::health_rule("HealthRule", "docs/writing-rules.md")]
 #[case::status_collector("StatusCollector", "docs/status-collectors.md")]
+#[case::binding_policy("BindingPolicy", "docs/binding-policies.md")]
 fn every_field_has_a_line(#[case] kind: &str, #[case] page: &str) -> Result<()> {
     let crd = bellwether_api::crds().into_iter().find(|crd| crd.spec.names.kind == kind).context("a CRD")?;
     let version = crd.spec.versions.into_iter().next().context("a version")?;
