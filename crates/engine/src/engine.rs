@@ -350,7 +350,7 @@ impl Engine {
                 }
                 self.feed_changed(id, true, now);
             }
-            FeedEvent::Restored => self.feeds.forget_versions(id),
+            FeedEvent::Restored => self.forget_versions(id, now),
             FeedEvent::ListStarted => {
                 self.feeds.begin_list(id);
                 self.own_kind_changed(id);
@@ -390,7 +390,11 @@ impl Engine {
         }
         match self.clusters.handle(cluster, event, now) {
             Some(ClusterChange::Added) => self.feeds.follow_cluster(cluster, &mut self.queue.effects),
-            Some(ClusterChange::Replaced) if cluster.is_hub() => self.feeds.forget_versions_of(cluster),
+            Some(ClusterChange::Replaced) if cluster.is_hub() => {
+                for feed in self.feeds.of_cluster(cluster) {
+                    self.forget_versions(feed, now);
+                }
+            }
             Some(ClusterChange::Replaced) => self.forget_objects_of(cluster, now),
             Some(ClusterChange::Removed) => {
                 // The next cluster of this name may be another one, or the same one restored from a backup:
@@ -413,6 +417,11 @@ impl Engine {
             }
         });
         self.schedule_silence_timer(cluster, now);
+    }
+
+    fn forget_versions(&mut self, feed: FeedId, now: Timestamp) {
+        self.feeds.forget_versions(feed);
+        self.for_each_with_members_in(feed, now, |grouping, cx| grouping.versions_forgotten(feed, cx));
     }
 
     /// Another cluster has the name: nothing is known of it before its kinds are listed.
@@ -538,8 +547,10 @@ impl Engine {
         if is_over {
             self.queue.complete(slot, write);
         }
-        if let (Write::Delete { uid }, Outcome::Written(_)) = (write, outcome) {
-            self.feeds.mark_deleted(&slot.object, uid);
+        match (write, outcome) {
+            (Write::Delete { uid }, Outcome::Written(_)) => self.feeds.mark_deleted(&slot.object, uid),
+            (Write::SetFields { .. }, Outcome::Written(_)) => self.feeds.expect_change(&slot.object),
+            _ => {}
         }
         self.with_grouping(slot.grouping(), now, |grouping, cx| grouping.written(slot, write, outcome, cx));
     }

@@ -211,6 +211,14 @@ impl Feeds {
         }
     }
 
+    /// We wrote to an object of ours: the next watch event is a change, even if it shows the content from before.
+    pub(crate) fn expect_change(&mut self, object: &ObjectKey) {
+        let found = self.find(&object.cluster, &object.kind, &object.name);
+        if let Some(stored) = found.and_then(|id| self.object_mut(id)) {
+            stored.own.iter_mut().for_each(OwnFingerprint::invalidate);
+        }
+    }
+
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.by_id.len(), self.objects.len())
     }

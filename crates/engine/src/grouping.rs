@@ -73,6 +73,9 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// The initial list completed, discovery changed, or the kind became readable or unreadable.
     fn feed_changed(&mut self, _feed: FeedId, _readability: bool, _cx: &mut GroupingContext<'_>) {}
 
+    /// The cluster of a feed was restored from a backup, or replaced: older resourceVersions are current.
+    fn versions_forgotten(&mut self, _feed: FeedId, _cx: &mut GroupingContext<'_>) {}
+
     /// A list started: until it completes, the state of the kind is torn.
     fn list_started(&mut self, _feed: FeedId, _cx: &mut GroupingContext<'_>) {}
 

@@ -14,6 +14,7 @@ use crate::{
     feeds::ObjectId,
     id::{Cluster, GroupKind, NamespacedName},
     registry::GroupId,
+    requested_fields::RequestedFields,
 };
 
 use super::{
@@ -38,6 +39,10 @@ pub(super) struct Binding {
     pub(super) object: ObjectId,
     /// Its CombinedStatus.
     pub(super) output: NamespacedName,
+    /// What its collectors read of the object in the hub.
+    pub(super) obj: RequestedFields,
+    /// What they read of the object in a cluster.
+    pub(super) returned: RequestedFields,
     results: Vec<CollectedTable>,
     rows: BTreeMap<Cluster, Presence>,
     /// Clusters of which it is not known yet whether they have the object, and how it is there.
@@ -70,6 +75,8 @@ impl Binding {
             wants_singleton: false,
             object,
             output,
+            obj: RequestedFields::default(),
+            returned: RequestedFields::default(),
             results: Vec::new(),
             rows: BTreeMap::new(),
             pending: BTreeSet::new(),

@@ -6,6 +6,7 @@ use bellwether_api::DownsyncClause;
 
 use crate::{
     facts::Labels,
+    group_ref::OwnKind,
     id::{GroupKind, NamespacedName},
     selector::Selector,
 };
@@ -73,6 +74,10 @@ impl Clause {
 
     pub(super) fn matches_kind(&self, kind: &GroupKind, plural: &str) -> bool {
         let is_named = self.resources.0.is_some();
+        // The results of a policy must not be its objects.
+        if *kind == OwnKind::CombinedStatus.kind() {
+            return false;
+        }
         let is_left_out = || kind.is_bellwether() || NOT_BY_WILDCARD.contains(&(&kind.group, &kind.kind));
         self.group.as_deref().is_none_or(|group| *group == *kind.group)
             && self.resources.matches(plural)

@@ -120,11 +120,10 @@ impl Inventory {
         self.get(cluster).is_some_and(|entry| entry.policies.values().any(|freshness| freshness.is_stale))
     }
 
-    /// The pending timer fired.
-    pub(super) fn timer_fired(&mut self, cluster: &Cluster) {
-        if let Some(entry) = self.0.get_mut(cluster) {
-            entry.timer = None;
-        }
+    /// A timer fired. Returns whether it was the pending one, and not one that an earlier one replaced.
+    pub(super) fn timer_fired(&mut self, cluster: &Cluster, now: Timestamp) -> bool {
+        let timer = self.0.get_mut(cluster).map(|entry| &mut entry.timer);
+        timer.is_some_and(|timer| timer.take_if(|timer| *timer <= now).is_some())
     }
 
     /// Compares the age of what was heard last with the thresholds.
@@ -247,7 +246,7 @@ mod tests {
             let Checked { changed, timer } = inventory.check(&east, Some(at(heard)), at(now));
             assert!(timer.is_none_or(|timer| timer > at(now)), "a timer in the past");
             let stale = [strict, patient].map(|policy| inventory.is_stale(&east, policy));
-            inventory.timer_fired(&east);
+            inventory.timer_fired(&east, Timestamp::MAX);
             (changed.len(), timer.map(Timestamp::as_second), stale)
         };
         assert_eq!(check(100, 100), (0, Some(110), [false, false]));
@@ -264,7 +263,7 @@ mod tests {
         inventory.update(&east, Some(&status("edge")), at(50));
         inventory.select(&east, policy, SignedDuration::from_secs(10));
         assert_eq!(inventory.check(&east, None, at(50)).timer, Some(at(60)));
-        inventory.timer_fired(&east);
+        assert!(inventory.timer_fired(&east, at(60)));
         assert_eq!(inventory.check(&east, None, at(60)).changed, [policy]);
         assert!(inventory.has_stale(&east));
     }

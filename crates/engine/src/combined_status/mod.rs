@@ -61,6 +61,8 @@ pub(crate) struct CombinedStatuses {
     unresolved: BTreeSet<GroupId>,
     /// Policies whose clusters have to be selected again.
     unselected: BTreeSet<GroupId>,
+    /// Kinds of policies that may not have to be read in the clusters any more.
+    idle: BTreeSet<(GroupId, GroupKind)>,
     /// Bindings whose results may have changed.
     changed: BTreeSet<BindingId>,
     /// Outputs to compare with what is stored.
@@ -189,6 +191,12 @@ impl Grouping for CombinedStatuses {
         }
     }
 
+    fn versions_forgotten(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
+        if is_feed_of(feed, OwnKind::CombinedStatus, cx.feeds) {
+            self.outputs.values_mut().for_each(Output::forget_version);
+        }
+    }
+
     fn feed_changed(&mut self, feed: FeedId, _readability: bool, cx: &mut GroupingContext<'_>) {
         self.feed_changed(feed, cx);
     }
@@ -235,8 +243,9 @@ impl Grouping for CombinedStatuses {
     }
 
     fn freshness_due(&mut self, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
-        self.inventory.timer_fired(cluster);
-        self.check_freshness(cluster, cx);
+        if self.inventory.timer_fired(cluster, cx.now) {
+            self.check_freshness(cluster, cx);
+        }
     }
 
     fn timer_fired(&mut self, group: &GroupRef) {
@@ -352,10 +361,12 @@ impl Grouping for CombinedStatuses {
         {
             cx.queue.request_write(slot, Some(write));
         }
-        if let Some(output) = self.outputs.get_mut(name)
-            && let Some(until) = output.written(change, outcome, cx.now)
-        {
-            cx.queue.schedule(until, Timer::Group(output::group(name)));
+        let Some(output) = self.outputs.get_mut(name) else { return };
+        match output.written(change, outcome, cx.now) {
+            Some(until) => cx.queue.schedule(until, Timer::Group(output::group(name))),
+            // The watch was faster than the response: the newer version is known.
+            None if *outcome == Outcome::Conflict => _ = self.unchecked.insert(name.clone()),
+            None => {}
         }
     }
 
@@ -489,7 +500,7 @@ impl CombinedStatuses {
         feeds: &Feeds,
     ) -> [(&'static str, Option<Statement>); 3] {
         [
-            (SINGLETONS_APPLY, policy.singletons_apply(&self.vain_singletons(id))),
+            (SINGLETONS_APPLY, policy.singletons_apply(&self.vain_singletons(id, feeds))),
             (COLLECTORS_AVAILABLE, policy.collectors_available(|name| self.collector(name))),
             (RESOLVED, Some(policy.resolved(feeds))),
         ]
@@ -498,11 +509,7 @@ impl CombinedStatuses {
     /// Whether the reason for a stored CombinedStatus has ended. While its policy, the objects that it may bind or
     /// the collectors cannot be read, that is not known.
     fn is_orphan(&self, name: &NamespacedName, output: &Output, feeds: &Feeds) -> bool {
-        let can_read = |kind: OwnKind| {
-            let feed = feeds.of_kind(&Cluster::hub(), &kind.kind());
-            feed.is_some_and(|(_, feed)| feed.listed && feed.unreadable.is_none() && !feed.is_torn())
-        };
-        if !can_read(OwnKind::BindingPolicy) || !can_read(OwnKind::StatusCollector) {
+        if !can_read(feeds, OwnKind::BindingPolicy) || !can_read(feeds, OwnKind::StatusCollector) {
             return false;
         }
         let uid = output::policy_uid(name);
@@ -510,6 +517,16 @@ impl CombinedStatuses {
         let policy = policies.find(|policy| *policy.publication.uid == *uid);
         output.binding.is_some() || policy.is_none_or(|policy| policy.is_authoritative(feeds))
     }
+}
+
+fn is_feed_of(feed: FeedId, kind: OwnKind, feeds: &Feeds) -> bool {
+    feeds.of_kind(&Cluster::hub(), &kind.kind()).is_some_and(|(own, _)| own == feed)
+}
+
+/// Whether all objects of one of our kinds are known.
+fn can_read(feeds: &Feeds, kind: OwnKind) -> bool {
+    let feed = feeds.of_kind(&Cluster::hub(), &kind.kind());
+    feed.is_some_and(|(_, feed)| feed.listed && feed.unreadable.is_none() && !feed.is_torn())
 }
 
 fn namespace_kind() -> GroupKind {

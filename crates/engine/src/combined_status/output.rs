@@ -156,6 +156,13 @@ impl Output {
         self.awaits_watch_until.take().is_some()
     }
 
+    /// The hub was restored from a backup: older versions are current.
+    pub(super) fn forget_version(&mut self) {
+        if let Some(stored) = &mut self.stored {
+            stored.version = ResourceVersion::unknown();
+        }
+    }
+
     pub(super) fn forget_stored(&mut self) {
         self.stored = None;
         self.awaits_watch_until = None;

@@ -36,6 +36,9 @@ impl CombinedStatuses {
         for id in std::mem::take(&mut self.unselected) {
             self.select_clusters(id, cx);
         }
+        for (id, kind) in std::mem::take(&mut self.idle) {
+            self.leave_idle_kind(id, &kind, cx);
+        }
         self.refresh_overdue(cx);
     }
 
@@ -139,6 +142,9 @@ impl CombinedStatuses {
         cx.feeds.release(hub);
         let needs_more = !bound.returned.covers(&returned);
         (bound.clauses, bound.obj, bound.is_read) = (clauses, obj, is_read);
+        if !is_read {
+            self.idle.insert((id, kind.clone()));
+        }
         bound.returned = returned.clone();
         if needs_more {
             for (cluster, feed) in &mut bound.feeds {
@@ -214,6 +220,23 @@ impl CombinedStatuses {
         for binding in bindings {
             if self.bindings.get_mut(binding).is_some_and(|binding| binding.remove_row(cluster)) {
                 self.changed.insert(binding);
+            }
+        }
+    }
+
+    /// Without objects whose state is wanted, a kind is not read in the clusters.
+    fn leave_idle_kind(&mut self, id: GroupId, kind: &GroupKind, cx: &mut GroupingContext<'_>) {
+        let Some(bound) = self.policies.get_mut(id).and_then(|policy| policy.kind_mut(kind)) else { return };
+        if bound.is_read && !bound.bindings.is_empty() {
+            return;
+        }
+        let (feeds, bindings) = (std::mem::take(&mut bound.feeds), bound.bindings.clone());
+        for (cluster, feed) in feeds {
+            self.policies.leave(feed.id, id, cx.feeds);
+            for binding in &bindings {
+                if self.bindings.get_mut(*binding).is_some_and(|binding| binding.remove_row(&cluster)) {
+                    self.changed.insert(*binding);
+                }
             }
         }
     }
@@ -301,6 +324,10 @@ impl CombinedStatuses {
             known.wants_singleton = wants_singleton;
             self.ask_for_status(kind, &name, binding, wants_singleton && can_be_singleton(kind));
         }
+        let versions: Vec<_> = collectors.iter().map(|(_, version)| version.clone()).collect();
+        if let Some(known) = self.bindings.get_mut(binding) {
+            (known.obj, known.returned) = requested(&versions);
+        }
         let are_new =
             self.bindings.get_mut(binding).is_some_and(|binding| binding.set_collectors(&collectors));
         if are_new || known.is_none() {
@@ -359,6 +386,9 @@ impl CombinedStatuses {
         let (policy, kind) = (binding.policy, binding.kind.clone());
         if let Some(bound) = self.policies.get_mut(policy).and_then(|policy| policy.kind_mut(&kind)) {
             bound.bindings.remove(&id);
+            if bound.bindings.is_empty() {
+                self.idle.insert((policy, kind));
+            }
         }
         self.policies.mark_dirty(policy);
         self.remove_binding(id);
@@ -400,8 +430,13 @@ impl CombinedStatuses {
     }
 
     pub(super) fn check_outputs_of_users(&mut self, feed: FeedId) {
-        for policy in self.policies.users(feed) {
-            self.check_outputs_of(policy);
+        for id in self.policies.users(feed) {
+            let is_in_hub = |policy: &PolicyState| {
+                policy.namespaces == Some(feed) || policy.kinds().any(|(_, kind)| kind.hub == feed)
+            };
+            if self.policies.get(id).is_some_and(is_in_hub) {
+                self.check_outputs_of(id);
+            }
         }
     }
 }

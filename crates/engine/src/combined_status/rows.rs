@@ -49,10 +49,10 @@ impl CombinedStatuses {
             let found = cx.feeds.find_in(feed.id, &binding.name).and_then(|id| cx.feeds.object(id));
             let known_by = feed.known_by(cx.clusters.get(cluster));
             let is_overdue = is_stale || known_by.is_some_and(|known_by| known_by <= cx.now);
-            report(known, found, &kind.returned, is_stale, is_overdue)
+            report(known, found, &binding.returned, is_stale, is_overdue)
         });
         let has_changed = match report {
-            Some(report) if keeps(object, &kind.obj) => {
+            Some(report) if keeps(object, &binding.obj) => {
                 let obj = object.facts.values.as_deref().map_or(&Value::Null, |values| &values.fields);
                 binding.set_row((cluster, &entry.name), &report, &entry.variable, obj)
             }
@@ -114,7 +114,8 @@ impl CombinedStatuses {
     pub(super) fn await_cluster(&mut self, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
         for policy in self.policies.iter().filter(|policy| policy.clusters.contains(cluster)) {
             let feeds = policy.kinds().filter_map(|(_, kind)| kind.feeds.get(cluster));
-            if let Some(known_by) = feeds.filter_map(|feed| feed.known_by(cx.clusters.get(cluster))).max() {
+            let known_by = feeds.filter_map(|feed| feed.known_by(cx.clusters.get(cluster))).max();
+            if let Some(known_by) = known_by.filter(|known_by| *known_by > cx.now) {
                 cx.queue.schedule(known_by, policy.publication.timer());
             }
         }

@@ -13,9 +13,10 @@ use crate::{
     digest::Digest,
     effect::{Effect, Part, Patched, Slot, Urgency, Write},
     effect_queue::Timer,
-    event::Outcome,
+    event::{Outcome, Unreadable},
     facts::{Facts, ResourceVersion},
     feeds::Feeds,
+    group_ref::OwnKind,
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     overwrite_backoff::OverwriteBackoff,
@@ -24,7 +25,7 @@ use crate::{
     requested_fields::RequestedFields,
 };
 
-use super::{CombinedStatuses, binding::BindingId, policy::PolicyState};
+use super::{CombinedStatuses, binding::BindingId, can_read, policy::PolicyState};
 
 /// The label of objects whose status comes from one cluster. Its value is `true`.
 pub const SINGLETON_LABEL: &str = "bellwether.dev/singleton-status";
@@ -82,7 +83,14 @@ pub(super) enum WantedStatus {
 }
 
 pub(super) fn can_be_singleton(kind: &GroupKind) -> bool {
-    !EXEMPT.contains(&(&*kind.group, &*kind.kind))
+    // We write the statuses of our own kinds.
+    !kind.is_bellwether() && !EXEMPT.contains(&(&*kind.group, &*kind.kind))
+}
+
+/// Whether the kind has a status subresource in the hub, as far as that is known.
+fn has_status(kind: &GroupKind, feeds: &Feeds) -> bool {
+    let served = feeds.of_kind(&Cluster::hub(), kind).and_then(|(_, feed)| feed.served.as_ref());
+    served.is_none_or(|served| served.has_status)
 }
 
 /// What singletons need of an object, in the hub and in its cluster.
@@ -137,12 +145,16 @@ impl Singletons {
             return;
         }
         let key = (kind.clone(), name.clone());
-        if is_labelled(facts) {
+        let has_lost_label = if is_labelled(facts) {
             self.labelled.insert(key.clone());
+            false
         } else {
-            self.labelled.remove(&key);
-        }
+            self.labelled.remove(&key)
+        };
         if let Some(writes) = self.writes.get_mut(&key) {
+            if has_lost_label && writes.pending.is_none() {
+                writes.overwrites.observe_foreign(&facts.resource_version);
+            }
             writes.observe(facts, now);
         }
         self.unchecked.insert(key);
@@ -204,8 +216,18 @@ impl CombinedStatuses {
 
     fn wanted_status(&self, key: &Key, feeds: &Feeds) -> WantedStatus {
         let clusters = self.singleton_clusters(key);
-        let (Some(cluster), 1) = (clusters.first(), clusters.len()) else { return WantedStatus::None };
+        let (Some(cluster), 1) = (clusters.first(), clusters.len()) else {
+            return if self.can_tell(key, feeds) { WantedStatus::None } else { WantedStatus::Unchanged };
+        };
         self.reported_status(key, cluster, feeds).map_or(WantedStatus::Unchanged, WantedStatus::Of)
+    }
+
+    /// Whether it is known which policies bind an object. While one of them cannot be read, nothing is cleared.
+    fn can_tell(&self, (kind, _): &Key, feeds: &Feeds) -> bool {
+        can_read(feeds, OwnKind::BindingPolicy)
+            && self.policies.iter().all(|policy| {
+                policy.kind(kind).is_none_or(|_| policy.is_authoritative(feeds)) && policy.kinds.is_some()
+            })
     }
 
     /// `None` if it is not known, or stale.
@@ -214,6 +236,9 @@ impl CombinedStatuses {
         let asking = self.singletons.asking.get(key)?;
         let mut policies = asking.iter().filter_map(|id| Some(self.bindings.get(*id)?.policy));
         let (id, feed) = feeds.of_kind(cluster, kind)?;
+        if feed.unreadable == Some(Unreadable::NotServed) {
+            return Some(json!({}));
+        }
         let is_current = feed.listed && feed.unreadable.is_none();
         if !is_current || policies.any(|policy| self.inventory.is_stale(cluster, policy)) {
             return None;
@@ -228,6 +253,9 @@ impl CombinedStatuses {
     pub(super) fn status_write(&self, object: &ObjectKey, feeds: &Feeds, now: Timestamp) -> Option<Write> {
         let key = (object.kind.clone(), object.name.clone());
         let stored = feeds.object(feeds.find(&Cluster::hub(), &key.0, &key.1)?)?;
+        if !has_status(&key.0, feeds) {
+            return None;
+        }
         let facts = &stored.facts;
         let nothing = StatusWrites::default();
         let writes = self.singletons.writes.get(&key).unwrap_or(&nothing);
@@ -294,7 +322,7 @@ impl CombinedStatuses {
             before: before.clone(),
             until,
         });
-        if let (Some(version), Some(_)) = (&version, status) {
+        if let Some(version) = &version {
             writes.overwrites.record_own_write(version, cx.now);
         }
         cx.queue.schedule(until, Timer::Retry(slot(&key)));
@@ -362,13 +390,16 @@ impl CombinedStatuses {
     }
 
     /// The objects for whose status a policy asks in vain, and why.
-    pub(super) fn vain_singletons(&self, policy: GroupId) -> Vec<(String, String)> {
+    pub(super) fn vain_singletons(&self, policy: GroupId, feeds: &Feeds) -> Vec<(String, String)> {
         let bound = self.policies.get(policy).into_iter().flat_map(PolicyState::kinds);
         let bindings = bound.flat_map(|(_, kind)| &kind.bindings).filter_map(|id| self.bindings.get(*id));
         let vain = bindings.filter(|binding| binding.wants_singleton).filter_map(|binding| {
             let key = (binding.kind.clone(), binding.name.clone());
             let why = match self.singleton_clusters(&key).len() {
                 _ if !can_be_singleton(&binding.kind) => "is of an exempt kind".to_owned(),
+                _ if !has_status(&binding.kind, feeds) => {
+                    "is of a kind without a status subresource".to_owned()
+                }
                 0 => "is bound to no cluster".to_owned(),
                 1 => return None,
                 count => format!("is bound to {count} clusters by the policies that ask for its status"),

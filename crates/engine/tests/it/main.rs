@@ -17,6 +17,7 @@ mod dependencies;
 mod event_orders;
 mod fleet;
 mod fleet_changes;
+mod fleet_faults;
 mod group_state;
 mod health_check;
 mod health_rules;
@@ -27,6 +28,7 @@ mod ownership;
 mod query_groups;
 mod query_summary;
 mod received_objects;
+
 mod rollup;
 mod rollup_damping;
 mod server;

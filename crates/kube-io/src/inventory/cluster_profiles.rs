@@ -177,6 +177,10 @@ impl ClusterProfiles {
                 });
             }
             Entry::Vacant(vacant) => {
+                // Its name counts at once, before a plugin has provided credentials.
+                let Said { name, created, metadata, .. } = said.clone();
+                let declaration = Declaration { name, created, metadata, access: None };
+                self.inventory.declare(vacant.key().clone(), declaration).await;
                 let (sender, receiver) = watch::channel(said);
                 let task = keep_profile(
                     vacant.key().clone(),

@@ -100,7 +100,7 @@ impl Inventory {
             let inventory = inventory.clone();
             async move {
                 sleep(LISTED_WITHIN).await;
-                inventory.all_listed().await;
+                inventory.files_listed().await;
             }
         });
         for cluster in clusters {
@@ -163,10 +163,10 @@ impl InventoryBuilder {
         self.listed(&Origin { source, object: "".into() }).await;
     }
 
-    /// Does not wait any longer for sources that have not reported yet.
-    async fn all_listed(&self) {
+    /// Does not wait any longer for files, whose plugins may hang. The hub must answer in any case.
+    async fn files_listed(&self) {
         let unlisted = self.unlisted.lock().await.clone();
-        for origin in unlisted {
+        for origin in unlisted.into_iter().filter(|origin| origin.source == Source::CommandLine) {
             warn!(%origin, "no answer yet: beginning without its clusters");
             self.listed(&origin).await;
         }

@@ -23,7 +23,7 @@ async fn the_standby_takes_over() -> Result<()> {
     fixture.ready_is("shop", "NoComponents").await?;
     // Three kinds of bellwether.dev, the Application of app.k8s.io, and ConfigMaps.
     eventually(TIMEOUT, "the second knows it too", async || {
-        Ok(second.metric("bellwether_kinds_watched").await? == 5)
+        Ok(second.metric("bellwether_kinds_watched").await? == 8)
     })
     .await?;
 

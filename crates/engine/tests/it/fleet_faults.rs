@@ -1,0 +1,235 @@
+//! Faults and rare orders of events in a fleet.
+
+use bellwether_engine::{SINGLETON_LABEL, Unreadable};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::fleet::{Fault, Fleet, collector, deployment, policy};
+
+const POLICY: &str = "BindingPolicy.bellwether.dev";
+const COMBINED: &str = "CombinedStatus.bellwether.dev";
+const COLLECTOR: &str = "StatusCollector.bellwether.dev";
+const DEPLOYMENT: &str = "Deployment.apps";
+
+fn failing() -> Option<Unreadable> {
+    Some(Unreadable::Failing { why: "500".into() })
+}
+
+fn available(name: &str, field: &str) -> Value {
+    let select = json!([{"name": "cluster", "def": "inventory.name"}, {"name": "value", "def": field}]);
+    collector(name, &json!({"select": select}))
+}
+
+fn clause(name: &str, more: &Value) -> Value {
+    let mut clause = json!({"apiGroup": "apps", "resources": ["deployments"], "objectNames": [name]});
+    for (key, value) in more.as_object().expect("a map") {
+        clause[key] = value.clone();
+    }
+    clause
+}
+
+fn bind(clusters: &Value, clauses: &[Value]) -> Value {
+    policy("all", &json!({"clusterSelectors": clusters, "downsync": clauses, "stalenessThreshold": "30s"}))
+}
+
+fn combined() -> Fleet {
+    let mut fleet = Fleet::new(&["a", "b"]);
+    fleet.put("", deployment("web", None));
+    fleet.put("a", deployment("web", Some(3))).put("b", deployment("web", Some(1)));
+    fleet.put("", available("available", "returned.status.availableReplicas"));
+    fleet.put("", bind(&json!([{}]), &[clause("web", &json!({"statusCollectors": ["available"]}))]));
+    fleet
+}
+
+fn singleton(more: &Value) -> Fleet {
+    let mut fleet = Fleet::new(&["a", "b"]);
+    fleet.put("", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"team": "a"}}}));
+    fleet.put("", deployment("web", None)).put("a", deployment("web", Some(3)));
+    let mut clause = clause("web", &json!({"wantSingletonReportedState": true}));
+    for (key, value) in more.as_object().expect("a map") {
+        clause[key] = value.clone();
+    }
+    fleet.put("", bind(&json!([{"matchLabels": {"name": "a"}}]), &[clause]));
+    assert_eq!(web(&fleet), (true, json!(3)));
+    fleet
+}
+
+fn web(fleet: &Fleet) -> (bool, Value) {
+    let web = fleet.get(DEPLOYMENT, "web").expect("it exists");
+    (web["metadata"]["labels"][SINGLETON_LABEL] == "true", web["status"]["availableReplicas"].clone())
+}
+
+fn pause() -> SignedDuration {
+    SignedDuration::from_mins(15)
+}
+
+#[test]
+fn conflict_that_the_watch_showed_first() {
+    let mut fleet = combined();
+    // The timer of the Create would hide it.
+    fleet.pass(pause()).faults.push_back(Fault::ConflictSeenFirst);
+    fleet.edit("a", (DEPLOYMENT, "web"), |web| web["status"]["availableReplicas"] = 2.into());
+    fleet.pass(pause());
+    assert_eq!(fleet.rows("available")[0], json!(["a", 2]));
+}
+
+#[test]
+fn hub_restored_from_a_backup() {
+    let mut fleet = combined();
+    let backup = fleet.backup();
+    fleet.edit("a", (DEPLOYMENT, "web"), |web| web["status"]["availableReplicas"] = 2.into());
+    assert_eq!(fleet.rows("available")[0], json!(["a", 2]));
+    fleet.restore(backup).pass(pause());
+    assert_eq!(fleet.rows("available")[0], json!(["a", 2]));
+}
+
+#[test]
+fn policies_unreadable_at_a_restart() {
+    let mut fleet = singleton(&json!({}));
+    fleet.unreadable("", POLICY, failing()).restart().pass(SignedDuration::from_secs(60));
+    assert_eq!(web(&fleet), (true, json!(3)));
+}
+
+#[test]
+fn namespaces_unreadable_at_a_restart() {
+    let mut fleet = singleton(&json!({"namespaceSelectors": [{"matchLabels": {"team": "a"}}]}));
+    fleet.unreadable("", "Namespace", failing()).restart().pass(SignedDuration::from_secs(60));
+    assert_eq!(web(&fleet), (true, json!(3)));
+}
+
+#[test]
+fn edit_of_a_collector_of_another_object() {
+    let mut fleet = combined();
+    fleet.put("", available("other", "returned.status.readyReplicas")).put("", deployment("db", None));
+    let clauses = [
+        clause("web", &json!({"statusCollectors": ["available"]})),
+        clause("db", &json!({"statusCollectors": ["other"]})),
+    ];
+    fleet.put("", bind(&json!([{}]), &clauses));
+    let counts = |fleet: &Fleet| {
+        let all = fleet.combined_statuses();
+        let web = all
+            .iter()
+            .find(|it| it["metadata"]["labels"]["status.bellwether.dev/name"] == "web")
+            .expect("it exists");
+        (web["clusters"]["bound"].clone(), Fleet::rows_of(web, "available").len())
+    };
+    assert_eq!(counts(&fleet), (json!(2), 2));
+    // The relist in b takes a while.
+    fleet.stop("b").put("", available("other", "returned.spec.paused"));
+    fleet.label("b", &[("tier", "new")]);
+    assert_eq!(counts(&fleet), (json!(2), 2));
+}
+
+#[test]
+fn another_writer_removes_the_label() {
+    let mut fleet = singleton(&json!({}));
+    let writes = fleet.writes.len();
+    for _ in 0..200 {
+        fleet.edit("", (DEPLOYMENT, "web"), |web| web["metadata"]["labels"] = json!({"app": "web"}));
+    }
+    let writes = fleet.writes.len() - writes;
+    assert!(writes < 30, "{writes} writes");
+}
+
+#[test]
+fn kind_not_served_in_the_only_cluster() {
+    let mut fleet = singleton(&json!({}));
+    fleet.unreadable("a", DEPLOYMENT, Some(Unreadable::NotServed)).pass(SignedDuration::from_secs(60));
+    assert_eq!(web(&fleet), (true, Value::Null));
+}
+
+#[test]
+fn another_writer_reverts_while_the_watch_is_away() {
+    let mut fleet = combined();
+    let before = fleet.combined_status().clone();
+    let name = before["metadata"]["name"].as_str().expect("a string").to_owned();
+    fleet.unreadable("", COMBINED, failing());
+    fleet.edit("a", (DEPLOYMENT, "web"), |web| web["status"]["availableReplicas"] = 2.into());
+    assert_eq!(fleet.rows("available")[0], json!(["a", 2]), "it is written all the same");
+    fleet.edit("", (COMBINED, &name), |status| status["results"] = before["results"].clone());
+    fleet.unreadable("", COMBINED, None).pass(pause());
+    assert_eq!(fleet.rows("available")[0], json!(["a", 2]));
+}
+
+#[test]
+fn namespaces_unreadable_when_a_selector_is_added() {
+    let mut fleet = singleton(&json!({}));
+    fleet.unreadable("", "Namespace", failing());
+    fleet.edit("", (POLICY, "all"), |policy| {
+        policy["spec"]["downsync"][0]["namespaceSelectors"] = json!([{"matchLabels": {"team": "a"}}]);
+    });
+    assert_eq!(web(&fleet), (true, json!(3)));
+}
+
+#[test]
+fn collectors_unreadable_at_a_restart() {
+    let mut fleet = combined();
+    fleet.unreadable("", COLLECTOR, failing()).restart().pass(SignedDuration::from_secs(60));
+    assert_eq!(fleet.rows("available").len(), 2);
+}
+
+/// With 1,000 such clusters that reconnect, every output is rendered 1,000 times.
+#[test]
+fn relist_in_a_cluster_renders_nothing() {
+    let mut fleet = combined();
+    for number in 0..50 {
+        let name = format!("db-{number}");
+        fleet.put("", deployment(&name, None));
+    }
+    fleet.put("", bind(&json!([{}]), &[json!({"apiGroup": "apps", "resources": ["deployments"], "namespaces": ["shop"], "statusCollectors": ["available"]})]));
+    fleet.pass(pause());
+    let waiting = fleet.enqueued_by_relist("a");
+    assert!(waiting <= 1, "more than the policy: {waiting}");
+}
+
+#[test]
+fn a_field_of_the_hub_is_read_by_a_collector_of_another_object() {
+    let mut fleet = combined();
+    fleet.put("", available("other", "returned.status.readyReplicas")).put("", deployment("db", None));
+    let clauses = [
+        clause("web", &json!({"statusCollectors": ["available"]})),
+        clause("db", &json!({"statusCollectors": ["other"]})),
+    ];
+    fleet.put("", bind(&json!([{}]), &clauses));
+    // The relist in the hub fails for a while; the watches of the clusters go on.
+    fleet.unreadable("", DEPLOYMENT, failing()).put("", available("other", "obj.spec.paused"));
+    fleet.edit("a", (DEPLOYMENT, "web"), |web| web["status"]["availableReplicas"] = 2.into());
+    fleet.pass(SignedDuration::from_secs(60));
+    let all = fleet.combined_statuses();
+    let web = all
+        .iter()
+        .find(|it| it["metadata"]["labels"]["status.bellwether.dev/name"] == "web")
+        .expect("it exists");
+    assert_eq!(web["clusters"]["bound"], 2);
+}
+
+#[test]
+fn what_is_not_needed_any_more_is_left() {
+    let mut fleet = combined();
+    fleet.put("", bind(&json!([{}]), &[clause("web", &json!({}))])).pass(pause());
+    assert_eq!(fleet.combined_statuses().len(), 0);
+    assert!(fleet.followed("a").is_empty(), "no collector: {:?}", fleet.followed("a"));
+}
+
+#[test]
+fn the_last_object_is_deleted() {
+    let mut fleet = combined();
+    fleet.delete("", DEPLOYMENT, "web").pass(pause());
+    assert!(fleet.followed("a").is_empty(), "no object: {:?}", fleet.followed("a"));
+}
+
+#[test]
+fn a_policy_that_binds_combined_statuses() {
+    let mut fleet = combined();
+    let clause = json!({"resources": ["deployments", "combinedstatuses"], "namespaces": ["shop"], "statusCollectors": ["available"]});
+    fleet.put("", bind(&json!([{}]), &[clause])).pass(SignedDuration::from_secs(1));
+    assert!(fleet.combined_statuses().len() <= 2, "{}", fleet.combined_statuses().len());
+}
+
+#[test]
+fn the_kind_of_policies_is_not_served_for_a_moment() {
+    let mut fleet = singleton(&json!({}));
+    fleet.unreadable("", POLICY, Some(Unreadable::NotServed)).pass(SignedDuration::from_secs(60));
+    assert_eq!(web(&fleet), (true, json!(3)));
+}
