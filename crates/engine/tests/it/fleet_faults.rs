@@ -11,8 +11,8 @@ const COMBINED: &str = "CombinedStatus.bellwether.dev";
 const COLLECTOR: &str = "StatusCollector.bellwether.dev";
 const DEPLOYMENT: &str = "Deployment.apps";
 
-fn failing() -> Option<Unreadable> {
-    Some(Unreadable::Failing { why: "500".into() })
+fn failing() -> Unreadable {
+    Unreadable::Failing { why: "500".into() }
 }
 
 fn available(name: &str, field: &str) -> Value {
@@ -86,14 +86,14 @@ fn hub_restored_from_a_backup() {
 #[test]
 fn policies_unreadable_at_a_restart() {
     let mut fleet = singleton(&json!({}));
-    fleet.unreadable("", POLICY, failing()).restart().pass(SignedDuration::from_secs(60));
+    fleet.unreadable("", POLICY, Some(failing())).restart().pass(SignedDuration::from_secs(60));
     assert_eq!(web(&fleet), (true, json!(3)));
 }
 
 #[test]
 fn namespaces_unreadable_at_a_restart() {
     let mut fleet = singleton(&json!({"namespaceSelectors": [{"matchLabels": {"team": "a"}}]}));
-    fleet.unreadable("", "Namespace", failing()).restart().pass(SignedDuration::from_secs(60));
+    fleet.unreadable("", "Namespace", Some(failing())).restart().pass(SignedDuration::from_secs(60));
     assert_eq!(web(&fleet), (true, json!(3)));
 }
 
@@ -144,7 +144,7 @@ fn another_writer_reverts_while_the_watch_is_away() {
     let mut fleet = combined();
     let before = fleet.combined_status().clone();
     let name = before["metadata"]["name"].as_str().expect("a string").to_owned();
-    fleet.unreadable("", COMBINED, failing());
+    fleet.unreadable("", COMBINED, Some(failing()));
     fleet.edit("a", (DEPLOYMENT, "web"), |web| web["status"]["availableReplicas"] = 2.into());
     assert_eq!(fleet.rows("available")[0], json!(["a", 2]), "it is written all the same");
     fleet.edit("", (COMBINED, &name), |status| status["results"] = before["results"].clone());
@@ -155,7 +155,7 @@ fn another_writer_reverts_while_the_watch_is_away() {
 #[test]
 fn namespaces_unreadable_when_a_selector_is_added() {
     let mut fleet = singleton(&json!({}));
-    fleet.unreadable("", "Namespace", failing());
+    fleet.unreadable("", "Namespace", Some(failing()));
     fleet.edit("", (POLICY, "all"), |policy| {
         policy["spec"]["downsync"][0]["namespaceSelectors"] = json!([{"matchLabels": {"team": "a"}}]);
     });
@@ -165,7 +165,7 @@ fn namespaces_unreadable_when_a_selector_is_added() {
 #[test]
 fn collectors_unreadable_at_a_restart() {
     let mut fleet = combined();
-    fleet.unreadable("", COLLECTOR, failing()).restart().pass(SignedDuration::from_secs(60));
+    fleet.unreadable("", COLLECTOR, Some(failing())).restart().pass(SignedDuration::from_secs(60));
     assert_eq!(fleet.rows("available").len(), 2);
 }
 
@@ -193,7 +193,7 @@ fn a_field_of_the_hub_is_read_by_a_collector_of_another_object() {
     ];
     fleet.put("", bind(&json!([{}]), &clauses));
     // The relist in the hub fails for a while; the watches of the clusters go on.
-    fleet.unreadable("", DEPLOYMENT, failing()).put("", available("other", "obj.spec.paused"));
+    fleet.unreadable("", DEPLOYMENT, Some(failing())).put("", available("other", "obj.spec.paused"));
     fleet.edit("a", (DEPLOYMENT, "web"), |web| web["status"]["availableReplicas"] = 2.into());
     fleet.pass(SignedDuration::from_secs(60));
     let all = fleet.combined_statuses();
