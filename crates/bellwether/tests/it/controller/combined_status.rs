@@ -422,7 +422,8 @@ async fn what_others_do_to_a_combined_status_is_undone() -> Result<()> {
 async fn the_status_of_the_only_cluster_is_copied() -> Result<()> {
     let spokes = spokes().await?;
     // Without controllers: they would write the status, too.
-    let fleet = Fleet::with_hub(shared::cluster().await?, "singleton", &[&spokes[0], &spokes[1]]).await?;
+    let hub = Box::leak(Box::new(Cluster::start().await?));
+    let fleet = Fleet::with_hub(hub, "singleton", &[&spokes[0], &spokes[1]]).await?;
     fleet.apply_everywhere(&deployment("web")).await?;
     fleet.available(0, "web", 2).await?;
     fleet.available(1, "web", 1).await?;
