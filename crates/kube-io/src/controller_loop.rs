@@ -57,7 +57,7 @@ pub struct ControllerLoop {
     senders: EventSenders,
     /// `None` without further clusters.
     inventory: Option<Inventory>,
-    /// Kinds with objects whose status an earlier process wrote.
+    /// Looks for kinds with objects whose status an earlier process wrote. Without clusters, there are none.
     singletons: Option<JoinHandle<Vec<GroupKind>>>,
     /// Of the last connected cluster.
     generation: Generation,
@@ -128,9 +128,6 @@ impl ControllerLoop {
     pub fn start_inventory(&mut self, settings: InventorySettings) {
         if let Ok(hub) = self.clusters.get(&Cluster::hub()) {
             let (client, kinds) = (hub.client.clone(), hub.reader.kinds());
-            let label = format!("{SINGLETON_LABEL}=true");
-            let singletons = labelled_kinds(client.clone(), kinds.clone(), settings.reader.clone(), label);
-            self.singletons = Some(tokio::spawn(singletons));
             self.inventory = Some(Inventory::start(client, kinds, settings));
         }
     }
@@ -206,6 +203,9 @@ impl ControllerLoop {
     fn inventory_changed(&mut self, change: InventoryChange) {
         match change {
             InventoryChange::Added { cluster, metadata, access } => {
+                if self.generation == Generation(0) {
+                    self.find_singletons();
+                }
                 let Some(Inventory { remote, .. }) = &self.inventory else { return };
                 self.generation.0 += 1;
                 // Without credentials, it will not answer.
@@ -241,6 +241,13 @@ impl ControllerLoop {
                 self.step([Event::Cluster(cluster, ClusterEvent::Removed)]);
             }
         }
+    }
+
+    fn find_singletons(&mut self) {
+        let Ok(hub) = self.clusters.get(&Cluster::hub()) else { return };
+        let (client, kinds, label) =
+            (hub.client.clone(), hub.reader.kinds(), format!("{SINGLETON_LABEL}=true"));
+        self.singletons = Some(tokio::spawn(labelled_kinds(client, kinds, label)));
     }
 
     fn step(&mut self, events: impl IntoIterator<Item = Event>) {

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tracing::debug;
 
 use crate::{
-    read::{KindsReceiver, ReaderSettings, send_and_read},
+    read::{KindsReceiver, send_and_read},
     write::REQUEST_TIMEOUT,
 };
 
@@ -31,7 +31,6 @@ struct Page {
 pub(crate) async fn labelled_kinds(
     client: Client,
     mut kinds: KindsReceiver,
-    settings: ReaderSettings,
     selector: String,
 ) -> Vec<GroupKind> {
     let served = match kinds.wait_for(Option::is_some).await {
@@ -41,22 +40,16 @@ pub(crate) async fn labelled_kinds(
     let with_status = served.iter().filter(|(_, served)| served.has_status);
     let mut found = Vec::new();
     for (kind, served) in with_status.collect::<BTreeMap<_, _>>() {
-        if has_labelled(&client, kind, served, settings.backoff, &selector).await {
+        if has_labelled(&client, kind, served, &selector).await {
             found.push(kind.clone());
         }
     }
     found
 }
 
-async fn has_labelled(
-    client: &Client,
-    kind: &GroupKind,
-    served: &ServedResource,
-    backoff: BackoffLimits,
-    selector: &str,
-) -> bool {
+async fn has_labelled(client: &Client, kind: &GroupKind, served: &ServedResource, selector: &str) -> bool {
     let parameters = ListParams::default().labels(selector).limit(1);
-    let mut backoff = Backoff::new(backoff);
+    let mut backoff = Backoff::new(BackoffLimits::default());
     for _ in 0..ATTEMPTS {
         let request = Request::new(served.path(&kind.group, None, None)).list_metadata(&parameters);
         let error = match send_and_read(client, request, REQUEST_TIMEOUT).await {

@@ -25,13 +25,8 @@ struct Fleet {
 }
 
 impl Fleet {
-    async fn new(name: &str, clusters: &[&Cluster]) -> Result<Self> {
-        let hub = Cluster::builder().controllers().start().await?;
-        Self::with_hub(Box::leak(Box::new(hub)), name, clusters).await
-    }
-
     /// The Secrets have the label `tier: edge`.
-    async fn with_hub(hub: &'static Cluster, name: &str, clusters: &[&Cluster]) -> Result<Self> {
+    async fn new(hub: &Cluster, name: &str, clusters: &[&Cluster]) -> Result<Self> {
         hub.install(&bellwether_api::crds()).await?;
         let fixture = ControllerFixture::in_cluster(hub, name).await?;
         let mut spokes = Vec::new();
@@ -210,9 +205,22 @@ fn examples() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// One after the other, on one hub: control planes are expensive.
 #[tokio::test]
-async fn the_state_of_a_deployment_in_three_clusters() -> Result<()> {
-    let fleet = Fleet::new("combined", &spokes().await?.each_ref()).await?;
+async fn objects_in_three_clusters_are_combined() -> Result<()> {
+    let hub = Cluster::builder().controllers().start().await?;
+    let fleet = Fleet::new(&hub, "combined", &spokes().await?.each_ref()).await?;
+    the_state_of_a_deployment_in_three_clusters(&fleet).await.context("a Deployment")?;
+    fleet.hub.kubectl("delete deployment web").await?;
+    pods_are_counted_by_phase(&fleet).await.context("Pods")?;
+    fleet.hub.kubectl("delete bindingpolicy pods").await?;
+    cluster_scoped_objects_are_reported_in_a_namespace_of_their_own(&fleet)
+        .await
+        .context("PriorityClasses")?;
+    what_others_do_to_a_combined_status_is_undone(&fleet).await.context("other writers")
+}
+
+async fn the_state_of_a_deployment_in_three_clusters(fleet: &Fleet) -> Result<()> {
     fleet.apply_everywhere(&deployment("web")).await?;
     for (spoke, available) in [3, 3, 1].into_iter().enumerate() {
         fleet.available(spoke, "web", available).await?;
@@ -270,9 +278,7 @@ async fn the_state_of_a_deployment_in_three_clusters() -> Result<()> {
     eventually(TIMEOUT, "the CombinedStatus is gone", async || Ok(fleet.combined().await?.is_empty())).await
 }
 
-#[tokio::test]
-async fn pods_are_counted_by_phase() -> Result<()> {
-    let fleet = Fleet::new("phases", &spokes().await?.each_ref()).await?;
+async fn pods_are_counted_by_phase(fleet: &Fleet) -> Result<()> {
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"},
         "spec": {"containers": [{"name": "c", "image": "nginx"}]},
@@ -291,9 +297,7 @@ async fn pods_are_counted_by_phase() -> Result<()> {
     fleet.rows_are("pod-phase", &json!([["Pending", 2], ["Running", 1]])).await
 }
 
-#[tokio::test]
-async fn cluster_scoped_objects_are_reported_in_a_namespace_of_their_own() -> Result<()> {
-    let fleet = Fleet::new("scoped", &spokes().await?.each_ref()).await?;
+async fn cluster_scoped_objects_are_reported_in_a_namespace_of_their_own(fleet: &Fleet) -> Result<()> {
     let class = |name: &str| {
         json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 7})
             .to_string()
@@ -308,7 +312,8 @@ async fn cluster_scoped_objects_are_reported_in_a_namespace_of_their_own() -> Re
     fleet.hub.apply(&own("BindingPolicy", "scoped", &spec)).await?;
     let mut last = Value::Null;
     eventually(TIMEOUT, "it is reported", async || {
-        last = fleet.hub.get("combinedstatuses -n bellwether-report").await?["items"][0].take();
+        let list = fleet.hub.get("combinedstatuses -n bellwether-report").await?;
+        last = list["items"].get(0).cloned().unwrap_or_default();
         Ok(last["clusters"]["reporting"] == 3)
     })
     .await
@@ -332,7 +337,8 @@ fn freshness() -> String {
 async fn a_cluster_stops_returns_and_is_rebuilt() -> Result<()> {
     let [first, ..] = spokes().await?;
     let fickle = Cluster::start().await?;
-    let fleet = Fleet::new("fickle", &[first, &fickle]).await?;
+    let hub = Cluster::start().await?;
+    let fleet = Fleet::new(&hub, "fickle", &[first, &fickle]).await?;
     fleet.apply_everywhere(&deployment("web")).await?;
     for spoke in 0..2 {
         fleet.available(spoke, "web", 3).await?;
@@ -368,13 +374,11 @@ async fn a_cluster_stops_returns_and_is_rebuilt() -> Result<()> {
     fleet.counts_are([1, 1, 0, 0]).await.map(drop)
 }
 
-#[tokio::test]
-async fn what_others_do_to_a_combined_status_is_undone() -> Result<()> {
-    let fleet = Fleet::new("tampered", &spokes().await?.each_ref()).await?;
-    fleet.apply_everywhere(&deployment("web")).await?;
+async fn what_others_do_to_a_combined_status_is_undone(fleet: &Fleet) -> Result<()> {
+    fleet.apply_everywhere(&deployment("api")).await?;
     fleet.hub.apply(&freshness()).await?;
-    let clause = json!({"apiGroup": "apps", "statusCollectors": ["freshness"], "objectNames": ["web"]});
-    fleet.hub.apply(&policy("web", &fleet.hub.namespace, clause)).await?;
+    let clause = json!({"apiGroup": "apps", "statusCollectors": ["freshness"], "objectNames": ["api"]});
+    fleet.hub.apply(&policy("api", &fleet.hub.namespace, clause)).await?;
     let before = fleet.counts_are([3, 3, 0, 0]).await?;
     let name = text(&before["metadata"]["name"]);
     fleet
@@ -401,7 +405,7 @@ async fn what_others_do_to_a_combined_status_is_undone() -> Result<()> {
     fleet.controller.0.program.kill();
     fleet.controller.0.start()?;
     fleet.controller.is_ready().await?;
-    fleet.available(1, "web", 3).await?;
+    fleet.available(1, "api", 3).await?;
     let ready = json!([
         ["c1", false, true, "InProgress"],
         ["c2", false, true, "Ready"],
@@ -414,7 +418,7 @@ async fn what_others_do_to_a_combined_status_is_undone() -> Result<()> {
 
     // With the object, the garbage collector removes it, also while the controller is down.
     fleet.controller.0.program.kill();
-    fleet.hub.kubectl("delete deployment web").await?;
+    fleet.hub.kubectl("delete deployment api").await?;
     eventually(TIMEOUT, "the CombinedStatus is gone", async || Ok(fleet.combined().await?.is_empty())).await
 }
 
@@ -422,8 +426,8 @@ async fn what_others_do_to_a_combined_status_is_undone() -> Result<()> {
 async fn the_status_of_the_only_cluster_is_copied() -> Result<()> {
     let spokes = spokes().await?;
     // Without controllers: they would write the status, too.
-    let hub = Box::leak(Box::new(Cluster::start().await?));
-    let fleet = Fleet::with_hub(hub, "singleton", &[&spokes[0], &spokes[1]]).await?;
+    let hub = Cluster::start().await?;
+    let fleet = Fleet::new(&hub, "singleton", &[&spokes[0], &spokes[1]]).await?;
     fleet.apply_everywhere(&deployment("web")).await?;
     fleet.available(0, "web", 2).await?;
     fleet.available(1, "web", 1).await?;

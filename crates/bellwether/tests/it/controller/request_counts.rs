@@ -186,6 +186,6 @@ async fn a_thousand_applications_share_their_watches() -> Result<()> {
         let of = |verb| counted.proxy.count(&Requests::of(verb, resource));
         assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1), "{resource}");
     }
-    assert_eq!(controller.metric("bellwether_kinds_watched").await?, 12);
+    assert_eq!(controller.metric("bellwether_kinds_watched").await?, 15);
     Ok(())
 }
