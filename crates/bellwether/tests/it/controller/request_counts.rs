@@ -180,7 +180,7 @@ async fn a_thousand_applications_share_their_watches() -> Result<()> {
         let of = |verb| counted.proxy.count(&Requests::of(verb, resource));
         assert_eq!((of(Verb::List), of(Verb::Watch)), (1, 1), "{resource}");
     }
-    // Plus those below them, three kinds of bellwether.dev, and the Application of app.k8s.io, whose CRD may be
+    // Plus those below them, six kinds of bellwether.dev, and the Application of app.k8s.io, whose CRD may be
     // installed later.
     for resource in ["pods", "replicasets.apps", "endpointslices.discovery.k8s.io"] {
         let of = |verb| counted.proxy.count(&Requests::of(verb, resource));
