@@ -9,17 +9,17 @@ use super::{ClusterArgument, ClusterLabels, cluster, clusters::labels, groups::d
 
 pub(super) const QUERY_HELP: &str = "Examples:
   # Count the Deployments of three clusters by health
-  bellwether query --cluster east=east.yaml --cluster west=all.yaml:west \\
+  bellwether query --cluster a=a.yaml --cluster b=all.yaml:b \\
     --cluster lab=dump/ \\
     'SELECT propagation.health, COUNT(*) FROM deployments GROUP BY 1'
 
   # List the clusters where a Deployment is not fully available
-  bellwether query -n shop --cluster east=east.yaml --cluster lab=dump/ \\
+  bellwether query -n shop --cluster a=a.yaml --cluster b=dump/ \\
     'SELECT inventory.name FROM deployments/web
      WHERE status.availableReplicas < spec.replicas'
 
   # Evaluate StatusCollectors for each Deployment with a label
-  bellwether query collectors/ deployments -l app=web --cluster lab=dump/
+  bellwether query collectors/ deployments -l app=web --cluster b=dump/
 
   # Print the StatusCollector that a statement means
   bellwether query --show \\

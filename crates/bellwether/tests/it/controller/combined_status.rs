@@ -312,8 +312,8 @@ async fn cluster_scoped_objects_are_reported_in_a_namespace_of_their_own(fleet: 
     fleet.hub.apply(&own("BindingPolicy", "scoped", &spec)).await?;
     let mut last = Value::Null;
     eventually(TIMEOUT, "it is reported", async || {
-        let list = fleet.hub.get("combinedstatuses -n bellwether-report").await?;
-        last = list["items"].get(0).cloned().unwrap_or_default();
+        let reported = fleet.hub.get("combinedstatuses -n bellwether-report").await?;
+        last = reported["items"].get(0).cloned().unwrap_or_default();
         Ok(last["clusters"]["reporting"] == 3)
     })
     .await
