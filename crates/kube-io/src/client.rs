@@ -135,7 +135,7 @@ fn choice(known: &[String]) -> String {
 
 /// The settings of all our clients.
 pub(crate) fn with_settings(mut config: Config) -> Config {
-    // Callers retry. A watch is silent while nothing happens, so that there is no read timeout.
+    // Callers retry. A watch is silent while nothing happens, so reads have no timeout.
     config.default_retry = false;
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     config.write_timeout = Some(CONNECT_TIMEOUT);

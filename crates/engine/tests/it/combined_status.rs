@@ -113,14 +113,14 @@ fn a_change_in_one_cluster_is_one_write() {
     assert_eq!(fleet.rows("available")[1], json!(["b", 3, "Ready", false]));
     assert_eq!(fleet.writes.len(), writes + 1, "{:?}", &fleet.writes[writes..]);
     fleet.edit("b", (DEPLOYMENT, "web"), |web| web["metadata"]["annotations"]["note"] = "new".into());
-    assert_eq!(fleet.writes.len(), writes + 1, "nobody reads that");
+    assert_eq!(fleet.writes.len(), writes + 1, "no expression reads it");
 }
 
 #[test]
 fn only_what_is_needed_is_followed() {
     let mut fleet = Fleet::new(&["a"]);
     fleet.put("", count()).put("", everywhere(&["count"]));
-    assert_eq!(fleet.followed("a").len(), 0, "there is no object");
+    assert_eq!(fleet.followed("a").len(), 0, "no object is bound");
     fleet.put("", deployment("web", None));
     assert_eq!(fleet.followed("a"), [DEPLOYMENT.to_owned()].into());
     fleet.delete("", POLICY, "everywhere");
@@ -246,7 +246,7 @@ fn an_edited_collector_is_evaluated_again() {
         ("False".to_owned(), "StatusCollector/count is invalid: see its status".to_owned())
     );
     fleet.delete("", COLLECTOR, "count");
-    assert_eq!(fleet.combined_statuses().len(), 0, "there is no collector");
+    assert_eq!(fleet.combined_statuses().len(), 0, "the policy has no collector");
     let policy = fleet.get(POLICY, "everywhere").expect("it exists");
     assert_eq!(
         condition(policy, "CollectorsAvailable"),

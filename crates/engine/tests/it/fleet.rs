@@ -284,13 +284,13 @@ impl Fleet {
     ) {
         let (kind, name) = key(kind, name);
         let server = &mut self.site(cluster).server;
-        assert!(server.get(&kind, &name).is_some(), "there is no {kind} {name}");
+        assert!(server.get(&kind, &name).is_some(), "{kind} {name} does not exist");
         server.edit(&kind, &name, edit);
         self.settle_now();
     }
 
     pub(crate) fn delete(&mut self, cluster: &str, kind: &str, name: &str) -> &mut Self {
-        assert!(self.remove(cluster, kind, name), "there is no {kind} {name}");
+        assert!(self.remove(cluster, kind, name), "{kind} {name} does not exist");
         self
     }
 
@@ -333,7 +333,7 @@ impl Fleet {
     pub(crate) fn rows_of(status: &Value, collector: &str) -> Vec<Value> {
         let results = status["results"].as_array().cloned().unwrap_or_default();
         let result = results.into_iter().find(|result| result["name"] == collector);
-        let result = result.unwrap_or_else(|| panic!("there is no result of {collector}"));
+        let result = result.unwrap_or_else(|| panic!("{collector} has no result"));
         let result: CombinedResult = serde_json::from_value(result).expect("a result");
         result.rows.into_iter().map(|row| row.columns.into_iter().map(plain).collect()).collect()
     }
@@ -558,7 +558,7 @@ fn plain(value: bellwether_api::TypedValue) -> Value {
         ValueType::String => value.string.into(),
         ValueType::Number => {
             let number = value.number.unwrap_or_default();
-            serde_json::from_str(&number).unwrap_or_else(|_| panic!("{number} is no number"))
+            serde_json::from_str(&number).unwrap_or_else(|_| panic!("{number} is not a number"))
         }
         ValueType::Bool => value.bool.into(),
         ValueType::Null => Value::Null,

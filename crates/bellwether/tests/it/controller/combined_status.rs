@@ -119,7 +119,7 @@ fn registration(number: usize, kubeconfig: &str, tier: &str) -> String {
     .to_string()
 }
 
-/// The rows of a result as lists of values; null if there is no such result.
+/// The rows of a result as lists of values; null if the collector has no result.
 fn rows_of(status: &Value, collector: &str) -> Value {
     let mut results = status["results"].as_array().into_iter().flatten();
     let Some(result) = results.find(|result| result["name"] == collector) else { return Value::Null };
@@ -477,7 +477,7 @@ async fn the_status_of_the_only_cluster_is_copied() -> Result<()> {
     web_is(false, None).await?;
     fleet.hub.apply(&wanted(true)).await?;
     web_is(true, Some(3)).await?;
-    // The policy goes while nobody looks.
+    // The policy is deleted while the controller is down.
     fleet.controller.0.program.kill();
     fleet.hub.kubectl("delete bindingpolicy web").await?;
     fleet.controller.0.start()?;
