@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long tests wait for something before they fail. On an idle machine it takes seconds. On a busy one,
@@ -24,16 +24,18 @@ pub async fn eventually(
 ) -> Result<()> {
     let begin = Instant::now();
     let deadline = begin + within;
+    let mut last_error = String::new();
     loop {
         // A frozen API server never answers.
-        let result = timeout_at(deadline, holds()).await.unwrap_or_else(|_| Err(anyhow!("timed out")));
-        if matches!(result, Ok(true)) {
-            return Ok(());
+        match timeout_at(deadline, holds()).await {
+            Ok(Ok(true)) => return Ok(()),
+            Ok(Ok(false)) => last_error.clear(),
+            Ok(Err(error)) => last_error = format!("; last error: {error:#}"),
+            Err(_) => last_error.push_str("; the last check was not completed"),
         }
         let pause = (begin.elapsed() / 10).clamp(MIN_PAUSE, MAX_PAUSE);
         // No time is left for another check.
         if Instant::now() + pause >= deadline {
-            let last_error = result.err().map(|error| format!("; last error: {error:#}")).unwrap_or_default();
             bail!("timed out after {} s waiting until {what}{last_error}", within.as_secs());
         }
         sleep(pause).await;
@@ -67,6 +69,12 @@ mod tests {
         );
         let silent =
             eventually(Duration::from_secs(5), "the Pod is ready", async || std::future::pending().await);
-        assert!(silent.await.unwrap_err().to_string().ends_with("last error: timed out"));
+        assert!(
+            silent
+                .await
+                .unwrap_err()
+                .to_string()
+                .ends_with("until the Pod is ready; the last check was not completed")
+        );
     }
 }

@@ -227,24 +227,20 @@ impl Readers {
     /// moment. Fails with what each of them says.
     async fn agree(&self, story: &str, state: &str) -> Result<()> {
         let mut last = String::new();
-        eventually(
-            std::time::Duration::from_secs(75),
-            &format!("{story}: all readers agree on {state}"),
-            async || {
-                let before = self.versions().await?;
-                let answers = self.answers().await?;
-                let after = self.versions().await?;
-                let group = answers.get("Application/shop").context("no answers")?;
-                let is_there = group.iter().any(|(_, answer)| answer.state.as_deref() == Some(state));
-                let contradictions = contradictions(&answers);
-                last.clone_from(&contradictions);
-                // Something has changed while they were asked.
-                ensure!(before == after, "the objects change");
-                ensure!(is_there, "{:?}", group.first());
-                ensure!(contradictions.is_empty(), "contradictions");
-                Ok(true)
-            },
-        )
+        eventually(TIMEOUT, &format!("{story}: all readers agree on {state}"), async || {
+            let before = self.versions().await?;
+            let answers = self.answers().await?;
+            let after = self.versions().await?;
+            let group = answers.get("Application/shop").context("no answers")?;
+            let is_there = group.iter().any(|(_, answer)| answer.state.as_deref() == Some(state));
+            let contradictions = contradictions(&answers);
+            last.clone_from(&contradictions);
+            // Something has changed while they were asked.
+            ensure!(before == after, "the objects change");
+            ensure!(is_there, "{:?}", group.first());
+            ensure!(contradictions.is_empty(), "contradictions");
+            Ok(true)
+        })
         .await
         .with_context(|| format!("{story}: the last answers that differ:\n{last}"))
     }

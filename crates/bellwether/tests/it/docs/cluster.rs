@@ -30,7 +30,7 @@ use super::{
 };
 
 /// An output that differs from the page's and stays the same for so long is the final one.
-const FINAL: Duration = Duration::from_secs(20);
+const FINAL: Duration = Duration::from_mins(1);
 
 /// The same while pages are updated: there is nothing to wait for but that it stays the same.
 const FINAL_IN_UPDATES: Duration = Duration::from_secs(4);

@@ -52,7 +52,7 @@ async fn a_cluster_is_heard_from_while_nothing_changes_and_not_while_it_is_froze
     let heard = || fixture.cluster("east").and_then(|status| status.last_heard);
     let mut last = heard();
     for _ in 0..5 {
-        eventually(Duration::from_secs(30), "it is heard from again", async || Ok(heard() > last)).await?;
+        eventually(TIMEOUT, "it is heard from again", async || Ok(heard() > last)).await?;
         last = heard();
     }
     east.pause_part(Part::ApiServer)?;
