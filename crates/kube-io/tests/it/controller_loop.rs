@@ -109,8 +109,10 @@ async fn the_identity_is_read_again_after_a_reconnect() -> Result<()> {
     let namespace = shared::cluster().await?.namespace("asked-again").await?;
     let running = Running::start(Engine::of_one_namespace(), namespace).await?;
     let proxy = running.proxy.as_ref().context("the proxy runs")?;
-    eventually(TIMEOUT, "the cluster is identified", async || {
-        Ok(running.hub().is_some_and(|hub| hub.uid.is_some() && hub.disconnected_since.is_none()))
+    // A cluster of which nothing has been listed cannot be lost.
+    eventually(TIMEOUT, "the cluster is identified, and our own kinds are listed", async || {
+        let is_known = running.hub().is_some_and(|hub| hub.uid.is_some() && hub.disconnected_since.is_none());
+        Ok(is_known && running.metrics.stats().synced)
     })
     .await?;
 
