@@ -94,6 +94,8 @@ async fn another_client_writes_owners_and_labels() -> Result<()> {
     let owners: Vec<&Value> = metadata["ownerReferences"].as_array().into_iter().flatten().collect();
     assert_eq!((owners.len(), owners[0]), (2, &theirs), "{owners:?}");
     assert_eq!((&metadata["labels"]["team"], &metadata["annotations"]["note"]), (&json!("a"), &json!("b")));
+    // Without members it is Unknown, which is recorded after a minute.
+    fixture.namespace.delete(APPLICATIONS, "first").await?;
     fixture.check_invariants(controller, 8).await
 }
 
