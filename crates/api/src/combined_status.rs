@@ -150,7 +150,7 @@ pub struct CombinedResult {
     #[schemars(range(min = 0))]
     pub total_rows: i64,
 
-    /// Whether rows were dropped because of the limit.
+    /// Whether rows were dropped because of the limit, or because the object would be too large.
     #[serde(default)]
     pub truncated: bool,
 

@@ -11,7 +11,7 @@ use crate::{
     errors::Errors,
     evaluate::{Evaluated, Failure},
     groups::{Contribution, Groups},
-    render,
+    render::{self, Page},
     row::Row,
     selection::{Selected, Selection},
 };
@@ -83,18 +83,22 @@ impl Table {
 
     /// The result as the API has it, with the name of the collector.
     pub fn result(&self, name: &str) -> CombinedResult {
-        render::result(&self.collector, &self.contents, name)
+        self.page(name, 0, self.collector.limit)
     }
 
     /// At most `limit` rows after the first `offset`, instead of those within the limit of the collector.
     pub fn page(&self, name: &str, offset: usize, limit: usize) -> CombinedResult {
-        render::page(&self.collector, &self.contents, name, offset, limit)
+        self.render(name, Page { offset, limit, max_bytes: None })
     }
 
-    /// The result without the last rows that would make its JSON longer than `max_bytes`. Names and errors
-    /// always stay.
+    /// The result, cut so that its JSON has at most `max_bytes`, if the name of the collector leaves room for
+    /// anything: the last rows are left out first, then errors, then the names of the columns.
     pub fn result_within(&self, name: &str, max_bytes: usize) -> CombinedResult {
-        render::cut(self.result(name), max_bytes)
+        self.render(name, Page { offset: 0, limit: self.collector.limit, max_bytes: Some(max_bytes) })
+    }
+
+    fn render(&self, name: &str, page: Page) -> CombinedResult {
+        render::page(&self.collector, &self.contents, name, page)
     }
 }
 

@@ -286,7 +286,49 @@ fn a_result_within_a_size() {
         assert_eq!(full.rows[..cut.rows.len()], cut.rows);
         // Another row would not fit.
         let next = size(&cut) + serde_json::to_string(&full.rows[cut.rows.len()]).unwrap().len();
-        assert!(next + 1 > bytes, "{next} of {bytes} bytes");
+        assert!(next + 2 > bytes, "{next} of {bytes} bytes");
+    }
+}
+
+/// Errors and the names of columns have a bounded size, too.
+#[test]
+fn errors_within_a_size() {
+    let columns: Vec<_> = (0..32)
+        .map(|number| format!("{{name: c{number}, type: SUM, subject: returned.status.c{number}}}"))
+        .collect();
+    let mut table = table(&format!(
+        "{{groupBy: [{{name: key, def: \"returned.status.key + 'x'\"}}], combinedFields: [{}]}}",
+        columns.join(", ")
+    ));
+    for cluster in ["east", "north", "south", "west"] {
+        let values = (0..32).map(|number| (format!("c{number}"), json!("many")));
+        let mut status: Json = values.collect::<serde_json::Map<_, _>>().into();
+        status["key"] = if cluster == "west" { json!(1) } else { json!(cluster) };
+        table.upsert(&cluster.into(), &reports("any", &status).row());
+    }
+    let full = table.result("any");
+    assert_eq!((full.rows.len(), full.row_errors.len(), full.aggregation_errors.len()), (3, 1, 32));
+    let size = |result: &CombinedResult| serde_json::to_string(result).unwrap().len();
+    assert_eq!(table.result_within("any", size(&full)), full);
+    let least = size(&CombinedResult {
+        name: "any".to_owned(),
+        total_rows: 3,
+        truncated: true,
+        ..CombinedResult::default()
+    });
+    let mut before = full.clone();
+    for bytes in (least..size(&full)).rev().step_by(41) {
+        let cut = table.result_within("any", bytes);
+        assert!(cut.truncated && size(&cut) <= bytes, "{} bytes instead of {bytes}", size(&cut));
+        let parts = |result: &CombinedResult| {
+            let errors = (result.aggregation_errors.len(), result.row_errors.len());
+            (result.column_names.len(), errors.0, errors.1, result.rows.len())
+        };
+        let (now, earlier) = (parts(&cut), parts(&before));
+        assert!(now.0 <= earlier.0 && now.1 <= earlier.1, "{now:?} after {earlier:?}");
+        assert!(cut.rows.is_empty() || (now.1, now.2) == (32, 1), "rows are left out first: {now:?}");
+        assert!(now.1 == 0 || now.0 == 33, "names are left out last: {now:?}");
+        before = cut;
     }
 }
 
