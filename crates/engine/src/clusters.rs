@@ -1,16 +1,15 @@
 //! The connection state of clusters, and when they were last heard from.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    event::{ClusterEvent, ClusterMetadata},
-    facts::ServedResource,
-    id::{Cluster, GroupKind},
+    event::{ClusterEvent, ClusterMetadata, DiscoveredKinds},
+    id::Cluster,
 };
 
 /// API servers send a bookmark on every watch about once a minute. After two missed ones, what the cluster
@@ -24,7 +23,7 @@ const RECONNECT: SignedDuration = SignedDuration::from_secs(3);
 pub struct ClusterStatus {
     /// The uid of the namespace `kube-system`; `None` if it cannot be read.
     pub uid: Option<Box<str>>,
-    pub kinds: Arc<HashMap<GroupKind, ServedResource>>,
+    pub kinds: Arc<DiscoveredKinds>,
     pub metadata: Arc<ClusterMetadata>,
     /// When data or a bookmark last arrived.
     pub last_heard: Option<Timestamp>,

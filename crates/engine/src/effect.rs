@@ -127,7 +127,8 @@ pub enum Write {
         owner: Box<str>,
         dry_run: bool,
     },
-    /// A JSON patch: the values are stored as they are, nulls included.
+    /// A JSON patch: the values are stored as they are, nulls in them included. A field is removed if its value is
+    /// null.
     SetFields {
         uid: Box<str>,
         resource_version: ResourceVersion,

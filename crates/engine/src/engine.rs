@@ -154,8 +154,8 @@ impl Engine {
                 Event::InventoryListed => {
                     self.for_each_grouping(now, |grouping, _| grouping.inventory_listed());
                 }
-                Event::SingletonKinds(kinds) => {
-                    self.for_each_grouping(now, |grouping, cx| grouping.singletons_found(&kinds, cx));
+                Event::SingletonKind(kind) => {
+                    self.for_each_grouping(now, |grouping, cx| grouping.singletons_found(&kind, cx));
                 }
                 Event::Tick => {}
             }
@@ -385,7 +385,7 @@ impl Engine {
         if let ClusterEvent::Kinds(kinds) = &event
             && cluster.is_hub()
         {
-            self.feeds.set_served_in_hub(Arc::clone(kinds));
+            self.feeds.set_discovered_in_hub(Arc::clone(kinds));
             self.for_each_grouping(now, |grouping, _| grouping.kinds_discovered());
         }
         match self.clusters.handle(cluster, event, now) {

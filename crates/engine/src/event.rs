@@ -1,7 +1,7 @@
 //! Input of the engine: what reflectors, discovery and the writer report.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     sync::Arc,
 };
@@ -24,8 +24,8 @@ pub enum Event {
     /// Every cluster of the inventory has been added, as far as it is known. Before that, nothing is published that
     /// depends on which clusters there are.
     InventoryListed,
-    /// Kinds of the hub with objects whose status an earlier process wrote. The reason may have ended since.
-    SingletonKinds(Vec<GroupKind>),
+    /// A kind of the hub with objects whose status an earlier process wrote. The reason may have ended since.
+    SingletonKind(GroupKind),
     Written {
         slot: Slot,
         write: Write,
@@ -42,7 +42,7 @@ pub enum ClusterEvent {
     Connected,
     /// The uid of the namespace `kube-system`.
     Identified(Box<str>),
-    Kinds(Arc<HashMap<GroupKind, ServedResource>>),
+    Kinds(Arc<DiscoveredKinds>),
     /// From the inventory of clusters: at first, and whenever they change.
     Metadata(Arc<ClusterMetadata>),
     /// Data or a bookmark arrived at this time.
@@ -52,6 +52,14 @@ pub enum ClusterEvent {
     Added,
     /// The cluster has no source any more. Its late events are ignored.
     Removed,
+}
+
+/// The kinds that a cluster serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiscoveredKinds {
+    pub served: HashMap<GroupKind, ServedResource>,
+    /// API groups whose API server did not respond: kinds of them may be missing.
+    pub unavailable_groups: BTreeSet<Box<str>>,
 }
 
 /// The labels and annotations of a cluster in the inventory.

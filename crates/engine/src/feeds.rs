@@ -12,7 +12,7 @@ use slab::Slab;
 
 use crate::{
     effect::Effect,
-    event::Unreadable,
+    event::{DiscoveredKinds, Unreadable},
     facts::{Facts, OwnFingerprint, ResourceVersion, ServedResource},
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     interner::Interner,
@@ -154,7 +154,7 @@ pub(crate) struct Feeds {
     /// Why HealthRules cannot be read.
     rules_unreadable: Option<Unreadable>,
     /// By discovery in the hub.
-    served_in_hub: Option<Arc<HashMap<GroupKind, ServedResource>>>,
+    discovered_in_hub: Option<Arc<DiscoveredKinds>>,
     interner: Interner,
     last_id: u32,
 }
@@ -315,11 +315,16 @@ impl Feeds {
 
     /// `None` before discovery has answered.
     pub(crate) fn served_in_hub(&self) -> Option<&HashMap<GroupKind, ServedResource>> {
-        self.served_in_hub.as_deref()
+        self.discovered_in_hub.as_deref().map(|kinds| &kinds.served)
     }
 
-    pub(crate) fn set_served_in_hub(&mut self, kinds: Arc<HashMap<GroupKind, ServedResource>>) {
-        self.served_in_hub = Some(kinds);
+    /// Whether kinds of this API group may be missing in what discovery found in the hub.
+    pub(crate) fn is_group_unavailable(&self, group: &str) -> bool {
+        self.discovered_in_hub.as_deref().is_none_or(|kinds| kinds.unavailable_groups.contains(group))
+    }
+
+    pub(crate) fn set_discovered_in_hub(&mut self, kinds: Arc<DiscoveredKinds>) {
+        self.discovered_in_hub = Some(kinds);
     }
 
     /// Replaces the HealthRules. Kinds for which the rules differ are relisted. `unreadable`: the rules stand

@@ -94,8 +94,8 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// All clusters that are known at the start have been added.
     fn inventory_listed(&mut self) {}
 
-    /// Kinds with objects whose status an earlier process wrote.
-    fn singletons_found(&mut self, _kinds: &[GroupKind], _cx: &mut GroupingContext<'_>) {}
+    /// An earlier process wrote the status of objects of this kind.
+    fn singletons_found(&mut self, _kind: &GroupKind, _cx: &mut GroupingContext<'_>) {}
 
     /// Data or a bookmark arrived.
     fn cluster_heard(&mut self, _cluster: &Cluster, _cx: &mut GroupingContext<'_>) {}

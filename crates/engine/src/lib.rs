@@ -79,7 +79,9 @@ pub use dialect::Dialect;
 pub use driver::Driver;
 pub use effect::{Effect, Part, Patched, RequiredOwner, Slot, Transition, Urgency, Warning, Write};
 pub use engine::Engine;
-pub use event::{ClusterEvent, ClusterMetadata, Event, FeedEvent, FieldConflict, Outcome, Unreadable};
+pub use event::{
+    ClusterEvent, ClusterMetadata, DiscoveredKinds, Event, FeedEvent, FieldConflict, Outcome, Unreadable,
+};
 pub use facts::{
     Facts, KindFacts, Labels, ObservedObject, OwnManifest, OwnObject, OwnerReference, PodFacts,
     ResourceVersion, ServedResource,

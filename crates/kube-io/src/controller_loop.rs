@@ -17,7 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::{
     sync::{mpsc, watch},
-    task::{Id, JoinError, JoinHandle, JoinSet},
+    task::{Id, JoinError, JoinSet},
     time::{Instant, sleep, timeout},
 };
 use tracing::{debug, error, info, warn};
@@ -26,7 +26,7 @@ use crate::{
     clock::now,
     connected_cluster::{ConnectedCluster, EventSenders, Generation},
     inventory::{Inventory, InventoryChange, InventorySettings},
-    labelled_kinds::labelled_kinds,
+    labelled_kinds::LabelledKinds,
     leader_election::Leadership,
     metrics::Metrics,
     read::ReaderSettings,
@@ -57,8 +57,8 @@ pub struct ControllerLoop {
     senders: EventSenders,
     /// `None` without further clusters.
     inventory: Option<Inventory>,
-    /// Looks for kinds with objects whose status an earlier process wrote. Without clusters, there are none.
-    singletons: Option<JoinHandle<Vec<GroupKind>>>,
+    /// Kinds with objects whose status an earlier process wrote. Without clusters, there are none.
+    singletons: Option<mpsc::Receiver<GroupKind>>,
     /// Of the last connected cluster.
     generation: Generation,
     /// How many clusters of the inventory are connected.
@@ -170,7 +170,7 @@ impl ControllerLoop {
                     }
                 }
                 change = next_inventory_change(&mut self.inventory) => self.inventory_changed(change),
-                kinds = singletons_found(&mut self.singletons) => self.step([Event::SingletonKinds(kinds)]),
+                kind = next_singleton_kind(&mut self.singletons) => self.step([Event::SingletonKind(kind)]),
                 Some(query) = self.queries.query() => {
                     self.check_liveness();
                     // The engine learns of a changed wall clock before it answers.
@@ -245,9 +245,20 @@ impl ControllerLoop {
 
     fn find_singletons(&mut self) {
         let Ok(hub) = self.clusters.get(&Cluster::hub()) else { return };
-        let (client, kinds, label) =
-            (hub.client.clone(), hub.reader.kinds(), format!("{SINGLETON_LABEL}=true"));
-        self.singletons = Some(tokio::spawn(labelled_kinds(client, kinds, label)));
+        let (found, receiver) = mpsc::channel(64);
+        let search = LabelledKinds {
+            client: hub.client.clone(),
+            kinds: hub.reader.kinds(),
+            selector: format!("{SINGLETON_LABEL}=true"),
+            found: found.clone(),
+        };
+        tokio::spawn(async move {
+            tokio::select! {
+                () = search.find() => {}
+                () = found.closed() => {}
+            }
+        });
+        self.singletons = Some(receiver);
     }
 
     fn step(&mut self, events: impl IntoIterator<Item = Event>) {
@@ -412,12 +423,15 @@ async fn next_inventory_change(inventory: &mut Option<Inventory>) -> InventoryCh
     pending().await
 }
 
-/// Completes once.
-async fn singletons_found(found: &mut Option<JoinHandle<Vec<GroupKind>>>) -> Vec<GroupKind> {
-    let Some(task) = found else { return pending().await };
-    let kinds = task.await;
-    *found = None;
-    kinds.unwrap_or_default()
+/// Never completes before the search has begun, or after its end.
+async fn next_singleton_kind(found: &mut Option<mpsc::Receiver<GroupKind>>) -> GroupKind {
+    if let Some(receiver) = found {
+        if let Some(kind) = receiver.recv().await {
+            return kind;
+        }
+        *found = None;
+    }
+    pending().await
 }
 
 /// Never completes without a receiver, or after its sender is dropped.

@@ -1,6 +1,6 @@
 //! Finds the kinds of the hub that have objects with a label, in one short list of each kind.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeSet, time::Duration};
 
 use bellwether_engine::{GroupKind, ServedResource};
 use bellwether_wire::{
@@ -10,7 +10,7 @@ use bellwether_wire::{
 use kube::{Client, api::ListParams, core::Request};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::sleep;
+use tokio::{sync::mpsc, time::sleep};
 use tracing::debug;
 
 use crate::{
@@ -18,8 +18,9 @@ use crate::{
     write::REQUEST_TIMEOUT,
 };
 
-/// A kind that cannot be listed after so many attempts is left out.
-const ATTEMPTS: u32 = 8;
+/// A kind whose webhook or API server is down may stay so for days.
+const BACKOFF: BackoffLimits =
+    BackoffLimits { first: Duration::from_millis(100), longest: Duration::from_mins(5) };
 
 #[derive(Deserialize)]
 struct Page {
@@ -27,43 +28,73 @@ struct Page {
     items: Vec<Value>,
 }
 
-/// The kinds with a status of which an object has the label `selector`. Waits until discovery has completed.
-pub(crate) async fn labelled_kinds(
-    client: Client,
-    mut kinds: KindsReceiver,
-    selector: String,
-) -> Vec<GroupKind> {
-    let served = match kinds.wait_for(Option::is_some).await {
-        Ok(kinds) => kinds.clone().unwrap_or_default(),
-        Err(_) => return Vec::new(),
-    };
-    let with_status = served.iter().filter(|(_, served)| served.has_status);
-    let mut found = Vec::new();
-    for (kind, served) in with_status.collect::<BTreeMap<_, _>>() {
-        if has_labelled(&client, kind, served, &selector).await {
-            found.push(kind.clone());
-        }
-    }
-    found
+/// The search for kinds with a status of which an object has a label.
+pub(crate) struct LabelledKinds {
+    pub(crate) client: Client,
+    pub(crate) kinds: KindsReceiver,
+    /// As in a list request: `KEY=VALUE`.
+    pub(crate) selector: String,
+    pub(crate) found: mpsc::Sender<GroupKind>,
 }
 
-async fn has_labelled(client: &Client, kind: &GroupKind, served: &ServedResource, selector: &str) -> bool {
-    let parameters = ListParams::default().labels(selector).limit(1);
-    let mut backoff = Backoff::new(BackoffLimits::default());
-    for _ in 0..ATTEMPTS {
-        let request = Request::new(served.path(&kind.group, None, None)).list_metadata(&parameters);
-        let error = match send_and_read(client, request, REQUEST_TIMEOUT).await {
-            Ok(page) => {
-                return serde_json::from_slice::<Page>(&page).is_ok_and(|page| !page.items.is_empty());
+impl LabelledKinds {
+    /// Sends the kinds. Completes after each kind that discovery finds was listed once. A failed list is
+    /// repeated, unless the kind cannot be listed at all.
+    pub(crate) async fn find(mut self) {
+        let mut searched = BTreeSet::new();
+        let mut backoff = Backoff::new(BACKOFF);
+        loop {
+            let Ok(kinds) = self.kinds.wait_for(Option::is_some).await.map(|kinds| kinds.clone()) else {
+                return;
+            };
+            let kinds = kinds.unwrap_or_default();
+            let with_status = kinds.served.iter().filter(|(_, served)| served.has_status);
+            let mut failure = None;
+            for (kind, served) in with_status {
+                if searched.contains(kind) {
+                    continue;
+                }
+                match self.has_labelled(kind, served).await {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        if self.found.send(kind.clone()).await.is_err() {
+                            return;
+                        }
+                    }
+                    Err(error) => {
+                        debug!(%kind, %error, "cannot list labelled objects");
+                        if is_temporary(&error) {
+                            failure = Some(error);
+                            continue;
+                        }
+                    }
+                }
+                searched.insert(kind.clone());
             }
-            Err(error) => error,
-        };
-        debug!(%kind, %error, "cannot list labelled objects");
-        if !matches!(error, ReadError::Unavailable { .. } | ReadError::ServerError { .. }) {
-            return false;
+            match failure {
+                Some(error) => {
+                    let pause = backoff.next_delay(error.retry_after(), &mut rand::rng());
+                    sleep(pause).await;
+                }
+                None if kinds.unavailable_groups.is_empty() => return,
+                // Kinds may be missing.
+                None => {
+                    if self.kinds.changed().await.is_err() {
+                        return;
+                    }
+                }
+            }
         }
-        let pause = backoff.next_delay(error.retry_after(), &mut rand::rng());
-        sleep(pause).await;
     }
-    false
+
+    async fn has_labelled(&self, kind: &GroupKind, served: &ServedResource) -> Result<bool, ReadError> {
+        let parameters = ListParams::default().labels(&self.selector).limit(1);
+        let request = Request::new(served.path(&kind.group, None, None)).list_metadata(&parameters);
+        let page = send_and_read(&self.client, request, REQUEST_TIMEOUT).await?;
+        Ok(serde_json::from_slice::<Page>(&page).is_ok_and(|page| !page.items.is_empty()))
+    }
+}
+
+fn is_temporary(error: &ReadError) -> bool {
+    matches!(error, ReadError::Unavailable { .. } | ReadError::ServerError { .. })
 }

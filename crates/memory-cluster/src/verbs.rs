@@ -85,8 +85,8 @@ impl<O: Stored> MemoryCluster<O> {
         Ok(if value == object.value { before } else { self.put(value) })
     }
 
-    /// Sets fields of an object, as a JSON patch does. A field is added to a map that exists. `expected` has
-    /// `uid` and `resourceVersion`, the preconditions.
+    /// Sets fields of an object, as a JSON patch does. A field is added to a map that exists, or removed if its
+    /// value is null. `expected` has `uid` and `resourceVersion`, the preconditions.
     pub fn set_fields(
         &mut self,
         kind: &GroupKind,
@@ -105,7 +105,13 @@ impl<O: Stored> MemoryCluster<O> {
             let map = above
                 .and_then(Value::as_object_mut)
                 .ok_or(Rejection::Invalid("add operation: missing path"))?;
-            map.insert(last.to_string(), field);
+            match field {
+                Value::Null if map.remove(&**last).is_none() => {
+                    return Err(Rejection::Invalid("remove operation: missing path"));
+                }
+                Value::Null => {}
+                field => _ = map.insert(last.to_string(), field),
+            }
         }
         let is_status = match subresource {
             Subresource::Status if !self.has_status(kind) => return Err(Rejection::NotFound),
@@ -228,6 +234,14 @@ mod tests {
         assert_eq!(set(Subresource::None, "1", 7), Ok((json!("shop"), Value::Null)));
         assert_eq!(set(Subresource::Status, "2", 7), Ok((json!("shop"), json!(7))));
         assert_eq!(metadata(&cluster), ("u1".to_owned(), 2, 3));
+        let mut remove = || {
+            let field = [(["status".into()].into(), Value::Null)];
+            let object =
+                cluster.set_fields(&application(), &web(), Subresource::Status, &json!({}), field)?;
+            Ok(object.value.get("status").is_some())
+        };
+        assert_eq!(remove(), Ok(false));
+        assert_eq!(remove(), Err(Rejection::Invalid("remove operation: missing path")));
         let deep = [(["spec".into(), "absent".into(), "a".into()].into(), json!(1))];
         let missing = cluster.set_fields(&application(), &web(), Subresource::None, &json!({}), deep);
         assert_eq!(missing.err(), Some(Rejection::Invalid("add operation: missing path")));

@@ -36,9 +36,10 @@ impl WriteRequest<'_> {
                 let guards = [("/metadata/uid", &**uid), ("/metadata/resourceVersion", version.as_str())];
                 let guards =
                     guards.map(|(path, value)| json!({ "op": "replace", "path": path, "value": value }));
-                let fields = fields
-                    .iter()
-                    .map(|(path, value)| json!({ "op": "add", "path": json_pointer(path), "value": value }));
+                let fields = fields.iter().map(|(path, value)| match value {
+                    Value::Null => json!({ "op": "remove", "path": json_pointer(path) }),
+                    value => json!({ "op": "add", "path": json_pointer(path), "value": value }),
+                });
                 serde_json::to_vec(&guards.into_iter().chain(fields).collect::<Vec<_>>())
             }
             Write::Apply { uid, resource_version: version, status, .. } => {
@@ -268,6 +269,18 @@ mod tests {
             {"op": "replace", "path": "/metadata/uid", "value": "u"},
             {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"},
             {"op": "add", "path": "/status", "value": {"phase": null}},
+        ]),
+    )]
+    #[case::remove_status(
+        Write::SetFields {
+            uid: "u".into(), resource_version: ResourceVersion::new("7"), part: Patched::Status,
+            fields: [(["status".into()].into(), Value::Null)].into(),
+        },
+        "PATCH /apis/bellwether.dev/v1alpha1/namespaces/shop/applications/web/status?fieldManager=bellwether",
+        json!([
+            {"op": "replace", "path": "/metadata/uid", "value": "u"},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"},
+            {"op": "remove", "path": "/status"},
         ]),
     )]
     #[case::apply(

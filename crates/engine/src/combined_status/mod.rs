@@ -232,8 +232,8 @@ impl Grouping for CombinedStatuses {
         self.unchecked.extend(self.outputs.keys().cloned());
     }
 
-    fn singletons_found(&mut self, kinds: &[GroupKind], cx: &mut GroupingContext<'_>) {
-        self.labelled_found(kinds, cx);
+    fn singletons_found(&mut self, kind: &GroupKind, cx: &mut GroupingContext<'_>) {
+        self.hold_leftover(kind, cx);
     }
 
     fn cluster_heard(&mut self, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
@@ -507,7 +507,7 @@ impl CombinedStatuses {
     }
 
     /// Whether the reason for a stored CombinedStatus has ended. While its policy, the objects that it may bind or
-    /// the collectors cannot be read, that is not known.
+    /// the collectors cannot be read, or discovery misses the kind of the object, that is not known.
     fn is_orphan(&self, name: &NamespacedName, output: &Output, feeds: &Feeds) -> bool {
         if !can_read(feeds, OwnKind::BindingPolicy) || !can_read(feeds, OwnKind::StatusCollector) {
             return false;
@@ -515,7 +515,12 @@ impl CombinedStatuses {
         let uid = output::policy_uid(name);
         let mut policies = self.policies.iter();
         let policy = policies.find(|policy| *policy.publication.uid == *uid);
-        output.binding.is_some() || policy.is_none_or(|policy| policy.is_authoritative(feeds))
+        let is_discovered = || {
+            let group = output.object_group(name);
+            group.is_none_or(|group| !feeds.is_group_unavailable(group))
+        };
+        output.binding.is_some()
+            || policy.is_none_or(|policy| policy.is_authoritative(feeds) && is_discovered())
     }
 }
 

@@ -62,9 +62,13 @@ pub(super) fn name(namespace: &str, object: &str, policy: &str) -> NamespacedNam
     NamespacedName::new(namespace, &format!("{object}.{policy}"))
 }
 
-/// The UID of the policy in the name of a CombinedStatus.
+/// The UIDs of the object and of the policy in the name of a CombinedStatus.
+fn uids(name: &NamespacedName) -> (&str, &str) {
+    name.name.rsplit_once('.').unwrap_or_default()
+}
+
 pub(super) fn policy_uid(name: &NamespacedName) -> &str {
-    name.name.rsplit_once('.').map_or("", |(_, policy)| policy)
+    uids(name).1
 }
 
 pub(super) fn group(name: &NamespacedName) -> GroupRef {
@@ -166,6 +170,13 @@ impl Output {
     pub(super) fn forget_stored(&mut self) {
         self.stored = None;
         self.awaits_watch_until = None;
+    }
+
+    /// The API group of the workload object, as far as the stored owner references name it.
+    pub(super) fn object_group(&self, name: &NamespacedName) -> Option<&str> {
+        let (object, _) = uids(name);
+        let owner = self.stored.as_ref()?.owners.iter().find(|owner| *owner.uid == *object)?;
+        Some(owner.api_version.split_once('/').map_or("", |(group, _)| group))
     }
 
     pub(super) fn is_stored(&self) -> bool {

@@ -45,11 +45,37 @@ pub(super) struct PolicyState {
     /// `None` before discovery in the hub has answered.
     pub(super) kinds: Option<BTreeMap<GroupKind, BoundKind>>,
     /// Resources that the spec names and the hub does not serve.
-    pub(super) unserved: Vec<String>,
+    pub(super) unserved: Vec<UnservedResource>,
     /// The feed of Namespaces, if a clause selects them by label.
     pub(super) namespaces: Option<FeedId>,
     /// A deadline for rows that are not known yet has passed.
     pub(super) is_overdue: bool,
+}
+
+/// A resource that the spec names and the hub does not serve.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct UnservedResource {
+    name: String,
+    /// Whether the API server of its group did not respond to discovery.
+    is_unavailable: bool,
+}
+
+impl UnservedResource {
+    pub(super) fn new(group: Option<&str>, plural: &str, feeds: &Feeds) -> Self {
+        let name = match group {
+            None | Some("") => plural.to_owned(),
+            Some(group) => format!("{plural}.{group}"),
+        };
+        Self { name, is_unavailable: group.is_some_and(|group| feeds.is_group_unavailable(group)) }
+    }
+
+    fn why(&self) -> &'static str {
+        if self.is_unavailable {
+            "is of an API group whose API server does not respond to discovery: check its APIService"
+        } else {
+            "is not served by the hub: check the name and the group, and that the CRD is installed"
+        }
+    }
 }
 
 /// A kind with objects that the policy may bind.
@@ -205,13 +231,8 @@ impl PolicyState {
 
     /// Whether every kind can be read, in the hub and in the clusters.
     pub(super) fn resolved(&self, feeds: &Feeds) -> Statement {
-        let unserved = self.unserved.iter().map(|resource| {
-            (
-                resource.clone(),
-                "is not served by the hub: check the name and the group, and that the CRD is installed"
-                    .to_owned(),
-            )
-        });
+        let unserved =
+            self.unserved.iter().map(|resource| (resource.name.clone(), resource.why().to_owned()));
         let unreadable = |cluster: &Cluster, kind: &GroupKind, id: FeedId| {
             let why = feeds.get(id)?.unreadable.clone()?;
             // A cluster need not have every kind, and one that is gone is stale.

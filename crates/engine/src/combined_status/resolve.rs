@@ -22,7 +22,7 @@ use super::{
     clause::Clause,
     collector::CollectorVersion,
     namespace_kind, output,
-    policy::{BoundKind, ClusterFeed, PolicyState},
+    policy::{BoundKind, ClusterFeed, PolicyState, UnservedResource},
     row,
     singleton::{can_be_singleton, status_field},
 };
@@ -52,18 +52,19 @@ impl CombinedStatuses {
             clauses.map(|(number, _)| number).collect::<Box<[_]>>()
         };
         let kinds = served.iter().map(|(kind, served)| (kind.clone(), matching(kind, &served.plural)));
-        let kinds: BTreeMap<_, _> = kinds.filter(|(_, clauses)| !clauses.is_empty()).collect();
+        let mut kinds: BTreeMap<_, _> = kinds.filter(|(_, clauses)| !clauses.is_empty()).collect();
+        // Two groups serve the same objects, with the same UIDs.
+        if kinds.contains_key(&GroupKind::new("", "Event")) {
+            kinds.remove(&GroupKind::new("events.k8s.io", "Event"));
+        }
         let is_served = |group: Option<&str>, plural: &str| {
             let is_it = |kind: &GroupKind| group.is_none_or(|group| *kind.group == *group);
             served.iter().any(|(kind, served)| is_it(kind) && *served.plural == *plural)
         };
         let named = policy.clauses.iter().flat_map(Clause::named_resources);
-        let unserved =
-            named.filter(|(group, plural)| !is_served(*group, plural)).map(|(group, plural)| match group {
-                None | Some("") => plural.to_owned(),
-                Some(group) => format!("{plural}.{group}"),
-            });
-        let unserved: BTreeSet<_> = unserved.collect();
+        let unserved = named.filter(|(group, plural)| !is_served(*group, plural));
+        let unserved: BTreeSet<_> =
+            unserved.map(|(group, plural)| UnservedResource::new(group, plural, cx.feeds)).collect();
         let reads_namespaces = policy.clauses.iter().any(Clause::reads_namespaces);
         if let Some(policy) = self.policies.get_mut(id) {
             policy.unserved = unserved.into_iter().collect();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_model::Value;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::{
     digest::Digest,
@@ -103,6 +103,11 @@ fn slot((kind, name): &Key) -> Slot {
     Slot { object, part: Part::ForeignStatus }
 }
 
+fn has_kind(keys: &BTreeSet<Key>, kind: &GroupKind) -> bool {
+    let first = (kind.clone(), NamespacedName::new("", ""));
+    keys.range(first..).next().is_some_and(|(next, _)| next == kind)
+}
+
 fn is_labelled(facts: &Facts) -> bool {
     facts.labels.get(SINGLETON_LABEL) == Some(LABELLED)
 }
@@ -111,6 +116,10 @@ fn status_of(facts: &Facts) -> Option<Json> {
     let values = facts.values.as_deref().filter(|values| values.requested.covers(&status_field()))?;
     let status = values.fields.get("status").filter(|status| **status != Value::Null);
     Some(status.map_or_else(|| json!({}), |status| json!(status)))
+}
+
+fn is_empty(status: &Json) -> bool {
+    status.as_object().is_none_or(Map::is_empty)
 }
 
 impl Singletons {
@@ -145,7 +154,10 @@ impl Singletons {
             return;
         }
         let key = (kind.clone(), name.clone());
-        let has_lost_label = if is_labelled(facts) {
+        let is_outdated = self.writes.get(&key).is_some_and(|writes| writes.is_before_own(facts));
+        let has_lost_label = if is_outdated {
+            false
+        } else if is_labelled(facts) {
             self.labelled.insert(key.clone());
             false
         } else {
@@ -178,6 +190,12 @@ impl Singletons {
 }
 
 impl StatusWrites {
+    /// Whether this version is older than a write that has been confirmed.
+    fn is_before_own(&self, facts: &Facts) -> bool {
+        let own = self.pending.as_ref().and_then(|pending| pending.version.as_ref());
+        own.is_some_and(|own| facts.resource_version.is_before(own))
+    }
+
     fn observe(&mut self, facts: &Facts, now: Timestamp) {
         let version = &facts.resource_version;
         let pending = self.pending.take_if(|pending| match &pending.version {
@@ -281,18 +299,19 @@ impl CombinedStatuses {
             )
         };
         let status = status_of(facts)?;
+        let set_status = |wanted: Json| {
+            // A CRD may require fields in a status, but hardly ever the status.
+            let wanted = if is_empty(&wanted) { Json::Null } else { wanted };
+            set(Patched::Status, &["status"], wanted)
+        };
         match (self.wanted_status(&key, feeds), is_labelled(facts)) {
             (WantedStatus::Of(_), false) => labels(true),
             (WantedStatus::Of(wanted), true) => {
-                (!writes.has_stored(&wanted, &status)).then(|| set(Patched::Status, &["status"], wanted))?
+                (!writes.has_stored(&wanted, &status)).then(|| set_status(wanted))?
             }
             (WantedStatus::None, true) => {
                 let cleared = json!({});
-                if writes.has_stored(&cleared, &status) {
-                    labels(false)
-                } else {
-                    set(Patched::Status, &["status"], cleared)
-                }
+                if writes.has_stored(&cleared, &status) { labels(false) } else { set_status(cleared) }
             }
             (WantedStatus::Unchanged, _) | (WantedStatus::None, false) => None,
         }
@@ -307,13 +326,24 @@ impl CombinedStatuses {
     ) {
         let Write::SetFields { resource_version: before, part, fields, .. } = write else { return };
         let key = (object.kind.clone(), object.name.clone());
+        let is_labelling =
+            *part == Patched::Object && fields.iter().any(|(_, value)| value.get(SINGLETON_LABEL).is_some());
+        // If the policy is gone already, the watch would never show the label.
+        if is_labelling && matches!(outcome, Outcome::Written(_) | Outcome::Failed(_)) {
+            self.singletons.labelled.insert(key.clone());
+            self.hold_leftover(&key.0, cx);
+        }
         let writes = self.singletons.writes.entry(key.clone()).or_default();
         let version = match outcome {
             Outcome::Written(version) => version.clone(),
             Outcome::Conflict => None,
             _ => return,
         };
-        let status = fields.first().map(|(_, value)| Digest::of(value)).filter(|_| *part == Patched::Status);
+        let written = fields.first().filter(|_| *part == Patched::Status);
+        let status = written.map(|(_, value)| match value {
+            Json::Null => Digest::of(&json!({})),
+            status => Digest::of(status),
+        });
         let was_written = matches!(outcome, Outcome::Written(_));
         let until = cx.now.checked_add(CONFLICT_TIMEOUT).unwrap_or(cx.now);
         writes.pending = Some(PendingStatus {
@@ -346,14 +376,7 @@ impl CombinedStatuses {
         self.singletons.unchecked.insert(key);
     }
 
-    /// Kinds with labelled objects, found at the start. A policy that asked for them may be gone.
-    pub(super) fn labelled_found(&mut self, kinds: &[GroupKind], cx: &mut GroupingContext<'_>) {
-        for kind in kinds {
-            self.hold_leftover(kind, cx);
-        }
-    }
-
-    /// Keeps following a kind until no object of it is labelled.
+    /// Keeps following a kind until no object of it is labelled. The policy that asked for them may be gone.
     pub(super) fn hold_leftover(&mut self, kind: &GroupKind, cx: &mut GroupingContext<'_>) {
         if !self.singletons.leftover.contains_key(kind) {
             let feed = cx.feeds.acquire(&Cluster::hub(), kind, &status_field(), &mut cx.queue.effects);
@@ -363,7 +386,7 @@ impl CombinedStatuses {
 
     /// A policy leaves a kind: what we wrote to its objects has to be cleared first.
     pub(super) fn leave_singletons(&mut self, kind: &GroupKind, cx: &mut GroupingContext<'_>) {
-        if self.singletons.labelled.iter().any(|(labelled, _)| labelled == kind) {
+        if has_kind(&self.singletons.labelled, kind) {
             self.hold_leftover(kind, cx);
         }
     }
@@ -381,7 +404,7 @@ impl CombinedStatuses {
         let Singletons { labelled, leftover, .. } = &mut self.singletons;
         leftover.retain(|kind, feed| {
             let is_known = cx.feeds.get(*feed).is_some_and(|feed| feed.is_known() && !feed.is_torn());
-            let is_needed = !is_known || labelled.iter().any(|(labelled, _)| labelled == kind);
+            let is_needed = !is_known || has_kind(labelled, kind);
             if !is_needed {
                 cx.feeds.release(*feed);
             }

@@ -9,9 +9,9 @@ use std::{
 
 use bellwether_api::{CombinedResult, ValueType};
 use bellwether_engine::{
-    Cluster, ClusterEvent, ClusterMetadata, Driver, Effect, Engine, Event, FeedEvent, FeedId, GroupKind,
-    Lens, NamespacedName, Now, Outcome, ProjectionContext, SINGLETON_LABEL, ServedResource, Slot, Unreadable,
-    Write,
+    Cluster, ClusterEvent, ClusterMetadata, DiscoveredKinds, Driver, Effect, Engine, Event, FeedEvent,
+    FeedId, GroupKind, Lens, NamespacedName, Now, Outcome, ProjectionContext, SINGLETON_LABEL,
+    ServedResource, Slot, Unreadable, Write,
 };
 use bellwether_simulation::{object::Object, objects};
 use jiff::{SignedDuration, Timestamp};
@@ -26,6 +26,8 @@ pub(crate) struct Fleet {
     driver: Driver,
     now: Timestamp,
     pub(crate) writes: Vec<(Slot, Write, Outcome)>,
+    /// API groups of the hub whose API server does not respond to discovery.
+    unavailable_groups: BTreeSet<Box<str>>,
     /// For the next writes, one by one; then none.
     pub(crate) faults: VecDeque<Fault>,
     pub(crate) writing: bool,
@@ -42,6 +44,10 @@ pub(crate) enum Fault {
     Conflict,
     /// The same, and the watch shows it before the response arrives.
     ConflictSeenFirst,
+    /// Written. The watch shows that the policies are deleted before the response arrives or is lost.
+    DeletePolicies {
+        is_lost: bool,
+    },
 }
 
 struct Site {
@@ -110,6 +116,7 @@ impl Fleet {
             driver: Driver::new(Engine::new().with_combined_statuses(), 4),
             now: "2026-11-14T10:00:00Z".parse().expect("a time"),
             writes: Vec::new(),
+            unavailable_groups: BTreeSet::new(),
             faults: VecDeque::new(),
             writing: true,
         };
@@ -124,8 +131,29 @@ impl Fleet {
 
     fn start(&mut self) {
         self.step([Event::Tick]);
-        let kinds = self.sites[&Cluster::hub()].server.kinds.clone().into_iter().collect();
-        self.step([Event::Cluster(Cluster::hub(), ClusterEvent::Kinds(Arc::new(kinds)))]);
+        self.discover();
+    }
+
+    fn discover(&mut self) {
+        let unavailable_groups = self.unavailable_groups.clone();
+        let kinds = self.sites[&Cluster::hub()].server.kinds.iter();
+        let served = kinds.filter(|(kind, _)| !unavailable_groups.contains(&*kind.group));
+        let served = served.map(|(kind, served)| (kind.clone(), served.clone())).collect();
+        let kinds = Arc::new(DiscoveredKinds { served, unavailable_groups });
+        self.step([Event::Cluster(Cluster::hub(), ClusterEvent::Kinds(kinds))]);
+    }
+
+    /// Restarts while the API servers of these groups do not respond to discovery of the hub.
+    pub(crate) fn restart_without_groups(&mut self, groups: &[&str]) -> &mut Self {
+        self.unavailable_groups = groups.iter().map(|group| (*group).into()).collect();
+        self.restart()
+    }
+
+    /// All API groups respond to discovery.
+    pub(crate) fn recover_groups(&mut self) -> &mut Self {
+        self.unavailable_groups.clear();
+        self.discover();
+        self.settle()
     }
 
     /// A new process without any memory.
@@ -146,8 +174,8 @@ impl Fleet {
         let is_labelled = |kind: &&GroupKind| {
             hub.list(kind).any(|object| object["metadata"]["labels"][SINGLETON_LABEL] == "true")
         };
-        let kinds = hub.kinds.keys().filter(is_labelled).cloned().collect();
-        self.step([Event::SingletonKinds(kinds)]);
+        let kinds: Vec<_> = hub.kinds.keys().filter(is_labelled).cloned().collect();
+        self.step(kinds.into_iter().map(Event::SingletonKind));
         self.settle()
     }
 
@@ -242,6 +270,20 @@ impl Fleet {
         let feeds: Vec<_> =
             site.feeds.iter().filter(|(_, feed)| feed.kind == kind).map(|(id, _)| *id).collect();
         self.relist(&cluster_of(name), &feeds);
+        self.settle()
+    }
+
+    /// Serves a kind, such as `Event.events.k8s.io`.
+    pub(crate) fn serve(&mut self, name: &str, kind: &str, plural: &str) -> &mut Self {
+        let resource = ServedResource {
+            version: "v1".into(),
+            versions: Box::default(),
+            plural: plural.into(),
+            namespaced: true,
+            has_status: false,
+        };
+        self.site(name).server.kinds.insert(objects::kind(kind), resource);
+        self.discover();
         self.settle()
     }
 
@@ -487,7 +529,8 @@ impl Fleet {
         let has_writes = !due.is_empty();
         for (slot, write) in due {
             assert!(slot.object.cluster.is_hub(), "nothing is written to {}", slot.object);
-            let is_seen_first = self.faults.front() == Some(&Fault::ConflictSeenFirst);
+            let is_seen_first =
+                matches!(self.faults.front(), Some(Fault::ConflictSeenFirst | Fault::DeletePolicies { .. }));
             let outcome = self.perform(&slot, &write);
             if is_seen_first {
                 self.deliver();
@@ -508,6 +551,16 @@ impl Fleet {
             Fault::LoseResponse => {
                 hub.perform(slot, write);
                 Outcome::Failed("no answer".into())
+            }
+            Fault::DeletePolicies { is_lost } => {
+                let policies = GroupKind::bellwether("BindingPolicy");
+                let names: Vec<_> =
+                    hub.list(&policies).map(|policy| policy["metadata"]["name"].clone()).collect();
+                for name in names {
+                    hub.remove(&policies, &NamespacedName::new("", name.as_str().expect("a name")));
+                }
+                let outcome = hub.perform(slot, write);
+                if is_lost { Outcome::Failed("no answer".into()) } else { outcome }
             }
             Fault::Conflict | Fault::ConflictSeenFirst => {
                 hub.edit(&slot.object.kind, &slot.object.name, |object| {

@@ -233,3 +233,79 @@ fn the_kind_of_policies_is_not_served_for_a_moment() {
     fleet.unreadable("", POLICY, Some(Unreadable::NotServed)).pass(SignedDuration::from_secs(60));
     assert_eq!(web(&fleet), (true, json!(3)));
 }
+
+#[test]
+fn aggregated_api_unavailable_at_a_restart() {
+    let mut fleet = combined();
+    let resolved = |fleet: &Fleet| {
+        let policy = fleet.get(POLICY, "all").expect("it exists");
+        let conditions = policy["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let resolved = conditions.into_iter().find(|condition| condition["type"] == "Resolved");
+        resolved.expect("the policy is resolved")["message"].clone()
+    };
+    fleet.restart_without_groups(&["apps"]).pass(pause());
+    assert_eq!(fleet.rows("available"), [json!(["a", 3]), json!(["b", 1])], "it stays as it was");
+    assert_eq!(
+        resolved(&fleet),
+        "deployments.apps is of an API group whose API server does not respond to discovery: check its APIService"
+    );
+    fleet.recover_groups();
+    fleet.edit("a", (DEPLOYMENT, "web"), |web| web["status"]["availableReplicas"] = 2.into());
+    assert_eq!(fleet.rows("available"), [json!(["a", 2]), json!(["b", 1])]);
+    assert_eq!(resolved(&fleet), "Every kind can be read");
+
+    fleet.restart_without_groups(&["apps"]).delete("", POLICY, "all");
+    assert_eq!(fleet.combined_statuses().len(), 0, "without the policy, it has no reason to exist");
+}
+
+#[test]
+fn unavailable_group_of_other_objects() {
+    let mut fleet = combined();
+    fleet.writing = false;
+    fleet.delete("", DEPLOYMENT, "web").writing = true;
+    fleet.restart_without_groups(&["metrics.k8s.io"]).pass(pause());
+    assert_eq!(fleet.combined_statuses().len(), 0);
+}
+
+#[test]
+fn policy_deleted_during_the_write_of_the_label() {
+    for is_lost in [false, true] {
+        let mut fleet = Fleet::new(&["a"]);
+        fleet.put("", deployment("web", None)).put("a", deployment("web", Some(3)));
+        // The first is the write of the policy's status.
+        fleet.faults.extend([Fault::None, Fault::DeletePolicies { is_lost }]);
+        let clause = clause("web", &json!({"wantSingletonReportedState": true}));
+        fleet.put("", bind(&json!([{}]), &[clause]));
+        assert_eq!(fleet.writes[1].0.object.kind.to_string(), DEPLOYMENT, "the label is written");
+        fleet.pass(pause());
+        assert_eq!(web(&fleet), (false, Value::Null), "{is_lost}");
+        assert!(!fleet.followed("").contains(DEPLOYMENT), "{is_lost}");
+    }
+}
+
+/// A CRD may require fields of the status.
+#[test]
+fn cleared_status_is_removed() {
+    let mut fleet = singleton(&json!({}));
+    fleet.delete("", POLICY, "all");
+    assert_eq!(fleet.get(DEPLOYMENT, "web").expect("it exists").get("status"), None);
+    assert_eq!(web(&fleet), (false, Value::Null));
+}
+
+/// Both API groups serve the same objects.
+#[test]
+fn events_have_one_combined_status() {
+    let mut fleet = Fleet::new(&["a"]);
+    let event = |api: &str| json!({"apiVersion": api, "kind": "Event", "metadata": {"name": "started", "namespace": "shop", "uid": "e1"}});
+    for (kind, api) in [("Event", "v1"), ("Event.events.k8s.io", "events.k8s.io/v1")] {
+        fleet.serve("", kind, "events").serve("a", kind, "events");
+        fleet.put("", event(api)).put("a", event(api));
+    }
+    fleet.put("", collector("kinds", &json!({"select": [{"name": "api", "def": "obj.apiVersion"}]})));
+    let clause = json!({"resources": ["events"], "statusCollectors": ["kinds"]});
+    fleet.put("", bind(&json!([{}]), &[clause]));
+    assert_eq!(fleet.rows("kinds"), [json!(["v1"])]);
+    let writes = fleet.writes.len();
+    fleet.pass(pause());
+    assert_eq!(fleet.writes.len(), writes, "nothing is written again");
+}

@@ -1,7 +1,7 @@
 //! HealthRules: activation, invalid rules, precedence, relists.
 
 use bellwether_api::State;
-use bellwether_engine::{Cluster, ClusterEvent, Effect, Event, ServedResource, Unreadable};
+use bellwether_engine::{Cluster, ClusterEvent, DiscoveredKinds, Effect, Event, ServedResource, Unreadable};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -287,7 +287,8 @@ fn a_rule_for_a_version_that_is_not_read() {
     let valid = |world: &World| world.condition(RULE, "widgets", "Valid");
     assert_eq!(valid(&world), "True Active: The rule is active", "before discovery");
     let discover = |world: &mut World| {
-        let kinds = world.server.kinds.clone().into_iter().collect::<std::collections::HashMap<_, _>>();
+        let served = world.server.kinds.clone().into_iter().collect();
+        let kinds = DiscoveredKinds { served, ..DiscoveredKinds::default() };
         world.step(Event::Cluster(Cluster::hub(), ClusterEvent::Kinds(kinds.into())));
         world.settle();
     };

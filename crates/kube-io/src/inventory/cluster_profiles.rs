@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_engine::{ClusterMetadata, GroupKind};
+use bellwether_engine::{ClusterMetadata, DiscoveredKinds, GroupKind};
 use bellwether_model::name::{NAME_RULE, is_name};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -121,14 +121,15 @@ impl ClusterProfiles {
         let is_served = kinds
             .wait_for(Option::is_some)
             .await
-            .map(|kinds| kinds.as_ref().is_some_and(|kinds| kinds.contains_key(&kind)));
+            .map(|kinds| kinds.as_ref().is_some_and(|kinds| kinds.served.contains_key(&kind)));
         if !is_served.unwrap_or_default() {
             self.inventory.source_listed(Source::ClusterProfile).await;
         }
         loop {
             let served =
-                kinds.wait_for(|kinds| kinds.as_ref().is_some_and(|it| it.contains_key(&kind))).await;
-            let Ok(served) = served.map(|kinds| kinds.as_ref().and_then(|it| it.get(&kind)).cloned()) else {
+                kinds.wait_for(|kinds| kinds.as_ref().is_some_and(|it| it.served.contains_key(&kind))).await;
+            let Ok(served) = served.map(|kinds| kinds.as_ref().and_then(|it| it.served.get(&kind)).cloned())
+            else {
                 return;
             };
             let Some(served) = served else { continue };
@@ -142,8 +143,9 @@ impl ClusterProfiles {
                 if_forbidden: "cannot list ClusterProfiles: no clusters are read from them. Grant get, list and watch on \
                                clusterprofiles in the API group multicluster.x-k8s.io",
             };
-            let is_other =
-                |it: &Option<Arc<HashMap<_, _>>>| it.as_ref().and_then(|it| it.get(&kind)) != Some(&served);
+            let is_other = |it: &Option<Arc<DiscoveredKinds>>| {
+                it.as_ref().and_then(|it| it.served.get(&kind)) != Some(&served)
+            };
             let mut kinds = kinds.clone();
             tokio::select! {
                 never = objects.watch(&self) => match never {},

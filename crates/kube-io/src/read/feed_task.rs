@@ -16,7 +16,7 @@ use tokio::{
 use super::{
     ClusterConnection,
     reader_counters::FeedLiveness,
-    rest_mapper::Kinds,
+    rest_mapper::KindsReceiver,
     watch_stream::{BuiltRequest, Watch, list_request, read_page, send},
 };
 use crate::clock::now;
@@ -30,7 +30,7 @@ const AFTER_DISCOVERY: Duration = Duration::from_secs(1);
 pub(super) struct FeedTask<Id> {
     id: Id,
     reflector: Reflector,
-    kinds: watch::Receiver<Option<Arc<Kinds>>>,
+    kinds: KindsReceiver,
     connection: Arc<ClusterConnection>,
     events: mpsc::Sender<(Id, FeedEvent)>,
     liveness: Arc<FeedLiveness>,
@@ -110,11 +110,12 @@ impl<Id: Copy + Send + Sync + 'static> FeedTask<Id> {
 
     fn discovered(&mut self) -> Discovered {
         let kind = self.reflector.kind();
-        match self.kinds.borrow_and_update().as_ref().map(|kinds| kinds.get(kind)) {
-            Some(Some(served)) => Discovered::Served(served.clone()),
-            Some(None) if self.connection.rest_mapper.is_unavailable(&kind.group) => Discovered::Unavailable,
-            Some(None) => Discovered::NotServed,
-            None => Discovered::Unknown,
+        let kinds = self.kinds.borrow_and_update();
+        let Some(kinds) = kinds.as_ref() else { return Discovered::Unknown };
+        match kinds.served.get(kind) {
+            Some(served) => Discovered::Served(served.clone()),
+            None if kinds.unavailable_groups.contains(&*kind.group) => Discovered::Unavailable,
+            None => Discovered::NotServed,
         }
     }
 

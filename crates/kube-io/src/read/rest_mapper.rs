@@ -1,11 +1,8 @@
 //! The kinds that a cluster serves, from API discovery.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
-use bellwether_engine::{GroupKind, ServedResource};
+use bellwether_engine::{DiscoveredKinds, GroupKind, ServedResource};
 use tokio::sync::watch;
 
 use super::discovery::{ApiGroup, ApiGroupVersion, Freshness, Resource, Scope};
@@ -13,7 +10,7 @@ use super::discovery::{ApiGroup, ApiGroupVersion, Freshness, Resource, Scope};
 pub(crate) type Kinds = HashMap<GroupKind, ServedResource>;
 
 /// `None` until discovery has completed.
-pub(crate) type KindsReceiver = watch::Receiver<Option<Arc<Kinds>>>;
+pub(crate) type KindsReceiver = watch::Receiver<Option<Arc<DiscoveredKinds>>>;
 
 /// Maps kinds to served resources. The discovery loop keeps it up to date.
 #[derive(Clone, Debug)]
@@ -21,9 +18,7 @@ pub struct RestMapper(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    kinds: watch::Sender<Option<Arc<Kinds>>>,
-    /// Groups whose API server did not respond to discovery.
-    unavailable: Mutex<BTreeSet<String>>,
+    kinds: watch::Sender<Option<Arc<DiscoveredKinds>>>,
     /// The number of requests for another discovery.
     requested: watch::Sender<u64>,
     /// The number of these requests that are fulfilled.
@@ -34,7 +29,6 @@ impl RestMapper {
     pub(super) fn new() -> Self {
         Self(Arc::new(Shared {
             kinds: watch::Sender::new(None),
-            unavailable: Mutex::default(),
             requested: watch::Sender::new(0),
             fulfilled: watch::Sender::new(0),
         }))
@@ -42,16 +36,11 @@ impl RestMapper {
 
     /// `None` if the kind is not served, or discovery has not completed yet.
     pub fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
-        self.0.kinds.borrow().as_ref()?.get(kind).cloned()
+        self.0.kinds.borrow().as_ref()?.served.get(kind).cloned()
     }
 
     pub(super) fn kinds(&self) -> KindsReceiver {
         self.0.kinds.subscribe()
-    }
-
-    /// Whether the kinds of a group are unknown because its API server did not respond to discovery.
-    pub(super) fn is_unavailable(&self, group: &str) -> bool {
-        self.0.unavailable.lock().unwrap_or_else(PoisonError::into_inner).contains(group)
     }
 
     /// Requests another discovery, and waits for it.
@@ -73,14 +62,12 @@ impl RestMapper {
     /// Takes in the result of a discovery, which fulfils the first `requested` requests.
     pub(super) fn update(&self, groups: &[ApiGroup], requested: u64) {
         let unavailable = groups.iter().filter(|group| is_unavailable(group));
-        let unavailable: BTreeSet<_> = unavailable.map(|group| group.metadata.name.clone()).collect();
+        let unavailable = unavailable.map(|group| group.metadata.name.as_str().into()).collect();
         self.0.kinds.send_if_modified(|known| {
-            let mut unavailable_before = self.0.unavailable.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_as_available =
-                std::mem::replace(&mut *unavailable_before, unavailable.clone()) == unavailable;
             let before = known.clone().unwrap_or_default();
-            let now = merge_groups(&before, groups);
-            if known.is_some() && now == *before && is_as_available {
+            let served = merge_groups(&before.served, groups);
+            let now = DiscoveredKinds { served, unavailable_groups: unavailable };
+            if known.is_some() && now == *before {
                 return false;
             }
             *known = Some(Arc::new(now));
@@ -94,7 +81,7 @@ impl RestMapper {
         let is_match = |(kind, served): (&GroupKind, &ServedResource)| {
             *kind.group == *group && *served.plural == *plural
         };
-        kinds.iter().flat_map(|kinds| kinds.iter()).any(is_match)
+        kinds.iter().flat_map(|kinds| &kinds.served).any(is_match)
     }
 }
 
@@ -245,12 +232,15 @@ mod tests {
     fn a_group_that_never_responded_is_unavailable() {
         let rest_mapper = RestMapper::new();
         let mut kinds = rest_mapper.kinds();
+        let mut unavailable = || {
+            assert!(kinds.has_changed().unwrap());
+            let kinds = kinds.borrow_and_update();
+            kinds.iter().flat_map(|kinds| &kinds.unavailable_groups).cloned().collect::<Vec<_>>()
+        };
         rest_mapper.update(&acme(&json!([{ "version": "v1", "resources": [], "freshness": "Stale" }])), 0);
-        assert!(rest_mapper.is_unavailable("acme.io") && !rest_mapper.is_unavailable("apps"));
-        kinds.mark_unchanged();
+        assert_eq!(unavailable(), ["acme.io".into()]);
         rest_mapper.update(&acme(&json!([{ "version": "v1", "resources": [], "freshness": "Current" }])), 0);
-        assert!(!rest_mapper.is_unavailable("acme.io"));
-        assert!(kinds.has_changed().unwrap(), "feeds that wait for it must check again");
+        assert_eq!(unavailable(), [], "feeds that wait for the group see a change");
     }
 
     #[test]

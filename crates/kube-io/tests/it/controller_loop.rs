@@ -86,9 +86,10 @@ async fn the_engine_learns_identity_kinds_and_loss_of_the_cluster() -> Result<()
             hub.uid.as_deref() == Some(&*uid)
                 && hub
                     .kinds
+                    .served
                     .get(&GroupKind::new("apps", "Deployment"))
                     .is_some_and(|served| &*served.version == "v1")
-                && hub.kinds.contains_key(&GroupKind::bellwether("Application"))
+                && hub.kinds.served.contains_key(&GroupKind::bellwether("Application"))
                 && hub.last_heard.is_some_and(|heard| heard >= begun)
                 && hub.disconnected_since.is_none()
         }))

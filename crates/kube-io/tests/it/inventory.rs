@@ -71,10 +71,21 @@ impl InventoryFixture {
         engine: Engine,
         change: impl FnOnce(&mut InventorySettings),
     ) -> Result<Self> {
+        let access = shared::cluster().await?.admin();
+        Self::with_access(purpose, engine, access, change).await
+    }
+
+    /// `access`: to the hub.
+    async fn with_access(
+        purpose: &str,
+        engine: Engine,
+        access: &Access,
+        change: impl FnOnce(&mut InventorySettings),
+    ) -> Result<Self> {
         let hub = shared::cluster().await?;
         hub.install(&crds()).await?;
         let namespace = hub.namespace(purpose).await?;
-        let client = hub.admin().client().await?;
+        let client = access.client().await?;
         let until = Instant::now() + Duration::from_hours(1);
         let (sender, leadership) = watch::channel(Leadership::Leading { since: Timestamp::now(), until });
         let reader = ReaderSettings { namespace: Some(namespace.clone()), ..ReaderSettings::default() };

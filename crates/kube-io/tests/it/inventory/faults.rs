@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use bellwether_testkit::{Cluster as ControlPlane, Part};
+use bellwether_engine::SINGLETON_LABEL;
+use bellwether_testkit::{Cluster as ControlPlane, Fault, FaultProxy, Part, Requests, Verb};
+use http::StatusCode;
+use k8s_openapi::api::apps::v1::Deployment;
 use tokio::net::TcpListener;
 
 use super::*;
@@ -103,4 +106,39 @@ async fn a_cluster_that_restarts_is_the_same_and_a_rebuilt_one_is_not() -> Resul
     create_map(&east, &fixture.namespace, "other").await?;
     fixture.cluster_is("east", "another cluster", |status| status.uid.as_deref() == Some(&*rebuilt)).await?;
     fixture.objects_are(1).await
+}
+
+/// An earlier process wrote a status. At the start, the kind cannot be listed for a while.
+#[tokio::test]
+async fn a_leftover_status_is_cleared_when_its_kind_can_be_listed() -> Result<()> {
+    let hub = shared::cluster().await?;
+    let proxy = FaultProxy::before(hub).await?;
+    let error = Fault::Answer { status: StatusCode::INTERNAL_SERVER_ERROR, retry_after: None };
+    let outage = proxy.inject(Requests::of(Verb::List, "deployments.apps"), error);
+    let engine = Engine::new().with_combined_statuses();
+    let access = hub.admin().via(proxy.address());
+    let fixture = InventoryFixture::with_access("leftover", engine, &access, |_| {}).await?;
+    let deployments: Api<Deployment> = Api::namespaced(hub.admin().client().await?, &fixture.namespace);
+    let web = json!({
+        "metadata": {"name": "web", "labels": {SINGLETON_LABEL: "true"}},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "web", "image": "web"}]},
+            },
+        },
+    });
+    deployments.create(&PostParams::default(), &serde_json::from_value(web)?).await?;
+    let status = Patch::Merge(json!({"status": {"replicas": 1}}));
+    deployments.patch_status("web", &PatchParams::default(), &status).await?;
+    fixture.register("east", json!({}), &hub.admin().kubeconfig()).await?;
+    eventually(TIMEOUT, "the list has failed", async || Ok(outage.strikes() >= 4)).await?;
+    outage.lift();
+    eventually(TIMEOUT, "the status is cleared, and the label removed", async || {
+        let web = deployments.get("web").await?;
+        let replicas = web.status.as_ref().and_then(|status| status.replicas);
+        Ok(replicas.is_none() && !web.labels().contains_key(SINGLETON_LABEL))
+    })
+    .await
 }

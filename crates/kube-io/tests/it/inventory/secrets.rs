@@ -21,7 +21,7 @@ async fn a_cluster_comes_changes_and_goes() -> Result<()> {
             status.uid.as_deref() == Some(&*uid)
                 && status.last_heard.is_some_and(|heard| heard >= begun)
                 && status.metadata.labels.get("tier").is_some_and(|tier| tier == "edge")
-                && status.kinds.contains_key(&GroupKind::new("apps", "Deployment"))
+                && status.kinds.served.contains_key(&GroupKind::new("apps", "Deployment"))
         })
         .await?;
     fixture.objects_are(1).await?;
