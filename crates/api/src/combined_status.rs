@@ -106,7 +106,8 @@ pub struct CombinedStatusFields {
 }
 
 /// The number of clusters that an object is bound to, by what they report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ClusterCounts {
     /// Clusters that the object is bound to.
     #[serde(default)]
@@ -125,6 +126,37 @@ pub struct ClusterCounts {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub missing: i32,
+    /// The first of the clusters that do not report the object: stale ones, then those without it, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_NOT_REPORTING), extend(
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["name"]
+    ))]
+    pub not_reporting: Vec<NotReporting>,
+}
+
+/// The maximum number of clusters in `clusters.notReporting`.
+pub const MAX_NOT_REPORTING: usize = 16;
+
+/// A cluster that does not report an object that is bound to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotReporting {
+    /// The name of the cluster.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+
+    /// Stale or Missing.
+    pub reason: NotReportingReason,
+}
+
+/// Why a cluster does not report an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum NotReportingReason {
+    /// Bellwether has received nothing from the cluster for the stalenessThreshold of the policy, or cannot
+    /// read the kind there.
+    Stale,
+    /// The cluster does not have the object.
+    Missing,
 }
 
 /// The result of one StatusCollector: a table.

@@ -43,7 +43,7 @@ impl Answer {
                 .filter_map(|column| result.column_names.iter().position(|name| name == column))
                 .collect(),
         };
-        Self { object: evaluated.object.clone(), clusters: evaluated.clusters, result, shown, offset }
+        Self { object: evaluated.object.clone(), clusters: evaluated.clusters.clone(), result, shown, offset }
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {

@@ -5,7 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_api::{ClusterCounts, CombinedResult, CombinedStatusFields};
+use bellwether_api::{
+    ClusterCounts, CombinedResult, CombinedStatusFields, MAX_NOT_REPORTING, NotReporting, NotReportingReason,
+};
 use bellwether_model::Value;
 use bellwether_tables::Table;
 use slab::Slab;
@@ -47,7 +49,10 @@ pub(super) struct Binding {
     rows: BTreeMap<Cluster, Presence>,
     /// Clusters of which it is not known yet whether they have the object, and how it is there.
     pending: BTreeSet<Cluster>,
+    /// Without names.
     counts: ClusterCounts,
+    /// Clusters that do not report the object, in the order in which they are named.
+    not_reporting: BTreeSet<(NotReportingReason, Cluster)>,
     /// All rows were known at some time since the expressions changed.
     is_complete: bool,
 }
@@ -81,6 +86,7 @@ impl Binding {
             rows: BTreeMap::new(),
             pending: BTreeSet::new(),
             counts: ClusterCounts::default(),
+            not_reporting: BTreeSet::new(),
             is_complete: false,
         }
     }
@@ -129,8 +135,10 @@ impl Binding {
         let presence = report.presence();
         let before = self.rows.insert(cluster.clone(), presence);
         if before != Some(presence) {
-            self.count(before, -1);
-            self.count(Some(presence), 1);
+            if let Some(before) = before {
+                self.count(cluster, before, false);
+            }
+            self.count(cluster, presence, true);
         }
         let tables = self.results.iter_mut().filter_map(|result| result.table.as_mut());
         let mut has_changed = before != Some(presence) || was_pending;
@@ -145,22 +153,30 @@ impl Binding {
     pub(super) fn remove_row(&mut self, cluster: &Cluster) -> bool {
         let was_pending = self.pending.remove(cluster) && self.pending.is_empty();
         let Some(presence) = self.rows.remove(cluster) else { return was_pending };
-        self.count(Some(presence), -1);
+        self.count(cluster, presence, false);
         for table in self.results.iter_mut().filter_map(|result| result.table.as_mut()) {
             table.remove(cluster.name());
         }
         true
     }
 
-    fn count(&mut self, presence: Option<Presence>, by: i32) {
-        let count = match presence {
-            None => return,
-            Some(Presence::Reporting) => &mut self.counts.reporting,
-            Some(Presence::Stale) => &mut self.counts.stale,
-            Some(Presence::Missing) => &mut self.counts.missing,
+    /// Counts a row, or no longer counts it.
+    fn count(&mut self, cluster: &Cluster, presence: Presence, counts: bool) {
+        let by = if counts { 1 } else { -1 };
+        let (count, reason) = match presence {
+            Presence::Reporting => (&mut self.counts.reporting, None),
+            Presence::Stale => (&mut self.counts.stale, Some(NotReportingReason::Stale)),
+            Presence::Missing => (&mut self.counts.missing, Some(NotReportingReason::Missing)),
         };
         *count += by;
         self.counts.bound += by;
+        let Some(reason) = reason else { return };
+        let named = (reason, cluster.clone());
+        if counts {
+            self.not_reporting.insert(named);
+        } else {
+            self.not_reporting.remove(&named);
+        }
     }
 
     pub(super) fn pending(&self) -> impl Iterator<Item = &Cluster> {
@@ -183,7 +199,10 @@ impl Binding {
     }
 
     pub(super) fn counts(&self) -> ClusterCounts {
-        self.counts
+        let first = self.not_reporting.iter().take(MAX_NOT_REPORTING);
+        let first =
+            first.map(|(reason, cluster)| NotReporting { name: cluster.name().to_owned(), reason: *reason });
+        ClusterCounts { not_reporting: first.collect(), ..self.counts.clone() }
     }
 
     pub(super) fn fields(&self) -> CombinedStatusFields {
@@ -196,7 +215,7 @@ impl Binding {
             left = left.saturating_sub(if number + 1 < count { json_length(&result) } else { 0 });
             result
         });
-        CombinedStatusFields { results: results.collect(), clusters: Some(self.counts) }
+        CombinedStatusFields { results: results.collect(), clusters: Some(self.counts()) }
     }
 }
 

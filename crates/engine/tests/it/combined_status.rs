@@ -296,6 +296,26 @@ fn a_rebuilt_cluster_is_another_one() {
 }
 
 #[test]
+fn clusters_that_do_not_report_are_named() {
+    let names: Vec<_> = (0..20).map(|number| format!("c{number:02}")).collect();
+    let mut fleet = Fleet::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    fleet.put("", deployment("web", None)).put("c00", deployment("web", Some(3)));
+    fleet.put("", count()).put("", everywhere(&["count"]));
+    assert_eq!(fleet.counts(), [20, 1, 0, 19]);
+    let missing: Vec<_> = names[1..17].iter().map(|name| format!("{name} Missing")).collect();
+    assert_eq!(fleet.not_reporting(), missing, "the first of them");
+    fleet.stop("c19").stop("c05").pass(seconds(35));
+    assert_eq!(fleet.not_reporting()[..3], ["c05 Stale", "c19 Stale", "c01 Missing"]);
+    fleet.resume("c05").put("c01", deployment("web", Some(3)));
+    assert_eq!(fleet.not_reporting()[..2], ["c19 Stale", "c02 Missing"]);
+    fleet.remove_cluster("c19");
+    assert_eq!(fleet.not_reporting()[..2], ["c02 Missing", "c03 Missing"]);
+    let writes = fleet.writes.len();
+    fleet.restart().pass(seconds(35));
+    assert_eq!(fleet.writes.len(), writes, "nothing is written again");
+}
+
+#[test]
 fn a_cluster_that_never_answers_does_not_hold_back_the_others() {
     let mut fleet = Fleet::new(&["a"]);
     fleet.join("dead", &[]);

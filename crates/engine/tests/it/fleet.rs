@@ -386,6 +386,14 @@ impl Fleet {
         ["bound", "reporting", "stale", "missing"].map(|count| counts[count].as_i64().unwrap_or(-1))
     }
 
+    /// As `west Stale`, in the order of the only CombinedStatus.
+    pub(crate) fn not_reporting(&self) -> Vec<String> {
+        let clusters = self.combined_status()["clusters"]["notReporting"].as_array();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let clusters = clusters.into_iter().flatten();
+        clusters.map(|it| format!("{} {}", text(&it["name"]), text(&it["reason"]))).collect()
+    }
+
     /// Until nothing is left to do.
     pub(crate) fn settle(&mut self) -> &mut Self {
         self.pass(SignedDuration::from_secs(2))

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_api::ClusterCounts;
+use bellwether_api::{ClusterCounts, MAX_NOT_REPORTING, NotReporting, NotReportingReason};
 use bellwether_engine::GroupKind;
 use bellwether_model::Value;
 use bellwether_tables::{Collector, Row, Table};
@@ -56,7 +56,7 @@ pub fn tables(
                     .clusters
                     .iter()
                     .for_each(|cluster| rows.add(fleet, cluster, Some(&object), &cluster.name));
-                Evaluated { object: Some(object), clusters: rows.clusters, tables: rows.tables }
+                rows.evaluated(Some(object))
             };
             objects.into_iter().map(of_object).collect()
         }
@@ -80,7 +80,7 @@ pub fn tables(
                     (None, None) => rows.add(fleet, cluster, None, &cluster.name),
                 }
             }
-            vec![Evaluated { object: None, clusters: rows.clusters, tables: rows.tables }]
+            vec![rows.evaluated(None)]
         }
     }
 }
@@ -117,13 +117,22 @@ fn row_name(cluster: &ReadCluster, object: &ObjectKey) -> Arc<str> {
 
 struct Rows {
     tables: Vec<Table>,
+    /// Without names.
     clusters: ClusterCounts,
+    not_reporting: BTreeSet<(NotReportingReason, Arc<str>)>,
 }
 
 impl Rows {
     fn new(collectors: &[Arc<Collector>]) -> Self {
         let tables = collectors.iter().map(|collector| Table::new(Arc::clone(collector))).collect();
-        Self { tables, clusters: ClusterCounts::default() }
+        Self { tables, clusters: ClusterCounts::default(), not_reporting: BTreeSet::new() }
+    }
+
+    fn evaluated(self, object: Option<ObjectKey>) -> Evaluated {
+        let first = self.not_reporting.into_iter().take(MAX_NOT_REPORTING);
+        let first = first.map(|(reason, name)| NotReporting { name: name.to_string(), reason });
+        let clusters = ClusterCounts { not_reporting: first.collect(), ..self.clusters };
+        Evaluated { object, clusters, tables: self.tables }
     }
 
     fn add(&mut self, fleet: &Fleet, cluster: &ReadCluster, object: Option<&ObjectKey>, name: &Arc<str>) {
@@ -133,10 +142,12 @@ impl Rows {
         let propagation = match (&cluster.objects, found) {
             (None, _) => {
                 self.clusters.stale += 1;
+                self.not_reporting.insert((NotReportingReason::Stale, Arc::clone(&cluster.name)));
                 Cow::Owned(unread())
             }
             (Some(_), None) => {
                 self.clusters.missing += 1;
+                self.not_reporting.insert((NotReportingReason::Missing, Arc::clone(&cluster.name)));
                 Cow::Owned(missing())
             }
             (Some(_), Some(found)) => {
