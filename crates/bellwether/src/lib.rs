@@ -17,6 +17,7 @@ mod explain;
 mod lint;
 mod output;
 mod query;
+mod result_table;
 mod rules;
 mod schema;
 mod signals;

@@ -3,21 +3,16 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use bellwether_api::{
-    AggregationError, ClusterCounts, CombinedResult, ResultRow, RowError, TypedValue, ValueType,
-};
+use bellwether_api::{AggregationError, ClusterCounts, CombinedResult, ResultRow, RowError, TypedValue};
 use bellwether_inspect::fleet::{Evaluated, ObjectKey};
-use bellwether_terminal::{Grid, GridCell, Screen, printable};
+use bellwether_terminal::{Screen, printable};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
-use serde_json::Value as Json;
 
 use crate::{
     cli::QueryFormat,
     output::{as_json, as_yaml},
+    result_table::{self, json, text},
 };
-
-/// As kubectl prints a missing value.
-const NONE: &str = "<none>";
 
 /// The result of one collector over one set of rows.
 pub(super) struct Answer {
@@ -97,18 +92,7 @@ impl Answer {
     }
 
     fn table(&self, screen: Screen) -> String {
-        if self.result.rows.is_empty() {
-            return "No rows.\n".to_owned();
-        }
-        let mut grid = Grid::new(self.names().map(header));
-        for row in &self.result.rows {
-            let cell = |value: &TypedValue| {
-                let is_number = value.type_ == ValueType::Number;
-                GridCell { text: text(value).unwrap_or_else(|| NONE.to_owned()), is_number }
-            };
-            grid.push(self.values(row).map(cell).collect());
-        }
-        grid.print(screen)
+        result_table::print(self.names(), self.result.rows.iter().map(|row| self.values(row)), screen)
     }
 }
 
@@ -185,20 +169,6 @@ fn tables(answers: &[Answer], screen: Screen) -> String {
     }
 }
 
-/// As kubectl writes headers: `AVAILABLE-REPLICAS` for `availableReplicas`.
-fn header(name: &str) -> String {
-    let mut header = String::new();
-    let mut was_lower = false;
-    for char in printable(name).chars() {
-        if char.is_uppercase() && was_lower {
-            header.push('-');
-        }
-        was_lower = char.is_lowercase();
-        header.extend(char.to_uppercase());
-    }
-    header
-}
-
 fn names(answers: &[Answer]) -> String {
     let mut names = String::new();
     for answer in answers {
@@ -229,7 +199,7 @@ fn csv(answers: &[Answer]) -> Result<String, String> {
             let object = object.into_iter().flat_map(|object| {
                 [Some(object.name.namespace.to_string()), Some(object.name.name.to_string())]
             });
-            add_record(&mut text, object.chain(answer.values(row).map(self::text)));
+            add_record(&mut text, object.chain(answer.values(row).map(result_table::text)));
         }
     }
     Ok(text)
@@ -249,39 +219,4 @@ fn add_record(text: &mut String, fields: impl Iterator<Item = Option<String>>) {
         }
     }
     text.push_str("\r\n");
-}
-
-/// None for null.
-fn text(value: &TypedValue) -> Option<String> {
-    match value.type_ {
-        ValueType::Null => None,
-        ValueType::Number => value.number.clone(),
-        ValueType::String => value.string.clone(),
-        ValueType::Bool | ValueType::Object | ValueType::Array => Some(json(value).to_string()),
-    }
-}
-
-/// A number that JSON readers would round is a string.
-fn json(value: &TypedValue) -> Json {
-    let json = match value.type_ {
-        ValueType::Null => None,
-        ValueType::Number => value.number.as_deref().map(number),
-        ValueType::String => value.string.clone().map(Json::String),
-        ValueType::Bool => value.bool.map(Json::Bool),
-        ValueType::Object => value.object.clone(),
-        ValueType::Array => value.array.clone(),
-    };
-    json.unwrap_or_default()
-}
-
-fn number(text: &str) -> Json {
-    if let Ok(number) = text.parse::<i64>() {
-        return number.into();
-    }
-    if let Ok(number) = text.parse::<u64>() {
-        return number.into();
-    }
-    let is_integer = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    let float = text.parse::<f64>().ok().filter(|_| !is_integer).and_then(serde_json::Number::from_f64);
-    float.map_or_else(|| Json::String(text.to_owned()), Json::Number)
 }

@@ -1,0 +1,78 @@
+//! Results of StatusCollectors as tables, in `query` and in the demo.
+
+use bellwether_api::{TypedValue, ValueType};
+use bellwether_terminal::{Grid, GridCell, Screen, printable};
+use serde_json::Value as Json;
+
+/// As kubectl prints a missing value.
+const NONE: &str = "<none>";
+
+/// The rows have a value for each column.
+pub(crate) fn print<'a, R: Iterator<Item = &'a TypedValue>>(
+    columns: impl Iterator<Item = &'a str>,
+    rows: impl Iterator<Item = R>,
+    screen: Screen,
+) -> String {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return "No rows.\n".to_owned();
+    }
+    let mut grid = Grid::new(columns.map(header));
+    let cell = |value: &TypedValue| {
+        let is_number = value.type_ == ValueType::Number;
+        GridCell { text: text(value).unwrap_or_else(|| NONE.to_owned()), is_number }
+    };
+    for row in rows {
+        grid.push(row.map(cell).collect());
+    }
+    grid.print(screen)
+}
+
+/// As kubectl writes headers: `AVAILABLE-REPLICAS` for `availableReplicas`.
+fn header(name: &str) -> String {
+    let mut header = String::new();
+    let mut was_lower = false;
+    for char in printable(name).chars() {
+        if char.is_uppercase() && was_lower {
+            header.push('-');
+        }
+        was_lower = char.is_lowercase();
+        header.extend(char.to_uppercase());
+    }
+    header
+}
+
+/// None for null.
+pub(crate) fn text(value: &TypedValue) -> Option<String> {
+    match value.type_ {
+        ValueType::Null => None,
+        ValueType::Number => value.number.clone(),
+        ValueType::String => value.string.clone(),
+        ValueType::Bool | ValueType::Object | ValueType::Array => Some(json(value).to_string()),
+    }
+}
+
+/// A number that JSON readers would round is a string.
+pub(crate) fn json(value: &TypedValue) -> Json {
+    let json = match value.type_ {
+        ValueType::Null => None,
+        ValueType::Number => value.number.as_deref().map(number),
+        ValueType::String => value.string.clone().map(Json::String),
+        ValueType::Bool => value.bool.map(Json::Bool),
+        ValueType::Object => value.object.clone(),
+        ValueType::Array => value.array.clone(),
+    };
+    json.unwrap_or_default()
+}
+
+fn number(text: &str) -> Json {
+    if let Ok(number) = text.parse::<i64>() {
+        return number.into();
+    }
+    if let Ok(number) = text.parse::<u64>() {
+        return number.into();
+    }
+    let is_integer = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let float = text.parse::<f64>().ok().filter(|_| !is_integer).and_then(serde_json::Number::from_f64);
+    float.map_or_else(|| Json::String(text.to_owned()), Json::Number)
+}
