@@ -42,10 +42,11 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show a demo in a simulated cluster
+    /// Show a demo in simulated clusters
     ///
     /// Plays a scenario in the terminal: an application is installed, updated, broken and repaired, and so is
-    /// the platform below it. The cluster is simulated; the engine is the one that the controller runs.
+    /// the platform below it; then a Deployment is rolled out in three clusters, one of which stops answering
+    /// for a while. The clusters are simulated; the engine is the one that the controller runs.
     #[command(after_help = groups::DEMO_HELP)]
     Demo(Demo),
 

@@ -12,7 +12,8 @@ use super::{
 };
 
 /// Other images cannot be pulled.
-const IMAGES: &[&str] = &["mysql:8.4", "wordpress:6-apache", "varnish:7.6", "varnish:7.7"];
+const IMAGES: &[&str] =
+    &["mysql:8.4", "wordpress:6-apache", "varnish:7.6", "varnish:7.7", "nginx:1.28", "nginx:1.29"];
 
 // Shorter than in a real cluster, because people watch.
 const BINDS_WITHIN: Duration = Duration::from_millis(1250);

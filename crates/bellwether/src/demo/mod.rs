@@ -1,11 +1,15 @@
-//! `bellwether demo`: a story in a simulated cluster. The engine, the rules and the output are those of the
+//! `bellwether demo`: a story in simulated clusters. The engine, the rules and the output are those of the
 //! other commands.
 
-mod cluster;
+mod action;
+mod combined_status;
+mod delivery;
+mod fleet;
 mod machines;
 mod memory;
 mod operators;
 mod page;
+mod simulated_cluster;
 mod store;
 mod story;
 mod workloads;
@@ -39,7 +43,7 @@ fn closing() -> String {
     let program = program();
     format!(
         "
-That was a simulated cluster. In your own cluster:
+These were simulated clusters. In your own cluster:
   # Create an Application that owns existing objects
   {program} adopt NAME KIND/NAME…
 
@@ -62,7 +66,7 @@ pub(crate) fn run(command: &Demo, screen: Screen) -> Result<Outcome> {
 pub fn still(columns: usize) -> Result<String> {
     let mut narration = Narration::begin()?;
     let has_failed =
-        |narration: &Narration| narration.cluster.groups().iter().any(|group| group.state == State::Failed);
+        |narration: &Narration| narration.fleet.groups().iter().any(|group| group.state == State::Failed);
     while !has_failed(&narration) && narration.next().is_some() {
         narration.step()?;
     }

@@ -15,6 +15,7 @@ use bellwether_terminal::{Screen, cut, rank, style};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
+    combined_status::CombinedStatus,
     store::NAMESPACE,
     story::{Narration, SCENES},
 };
@@ -30,9 +31,9 @@ struct GroupPanel {
     tree: Vec<Node>,
 }
 
-/// The page in at most `lines` lines: the list, progress or causes, and the trees.
+/// The page in at most `lines` lines: the list, progress or causes, the CombinedStatuses and the trees.
 pub(super) fn page(narration: &Narration, screen: Screen, lines: usize) -> String {
-    let now = narration.cluster.now();
+    let now = narration.fleet.now();
     let has_room = lines >= ROOM_FOR_ALL;
     let panels = panels(narration, has_room);
     let groups = panels.iter().map(|panel| panel.group.clone()).collect();
@@ -51,7 +52,9 @@ pub(super) fn page(narration: &Narration, screen: Screen, lines: usize) -> Strin
     let details = not_ready.map(|panel| progress_or_causes(panel, now, screen));
     let trees = panels.iter().filter(|panel| has_room || panel.group.state != State::Ready);
     let trees = trees.map(|panel| tree::draw(&panel.group, &panel.tree, has_room, false, now, screen));
-    for block in details.chain(trees) {
+    let combined = narration.fleet.combined_statuses();
+    let combined = combined.iter().map(|it| combined_status(it, screen));
+    for block in details.chain(combined).chain(trees) {
         if text.lines().count() + 1 + block.lines().count() > lines {
             break;
         }
@@ -79,20 +82,30 @@ fn progress_or_causes(GroupPanel { group, tree }: &GroupPanel, now: Timestamp, s
     text
 }
 
+fn combined_status(it: &CombinedStatus, screen: Screen) -> String {
+    let heading = format!("CombinedStatus of {} {}: {}", it.kind, it.name, it.counts());
+    format!("{}\n{}", line(&heading, Style::new().bold(), screen), it.table(screen))
+}
+
 fn head(narration: &Narration, screen: Screen) -> String {
-    let fit = |text: String| screen.width.map_or(text.clone(), |width| cut(&text, width).into_owned());
-    let title = fit(format!("{}/{}  {}", narration.scene() + 1, SCENES.len(), narration.title()));
-    let hint = fit("Simulated cluster, real engine. Press Ctrl-C to end.".to_owned());
     let (bold, quiet) = (Style::new().bold(), AnsiColor::BrightBlack.on_default());
-    format!("{}\n{}\n\n", screen.paint(&title, bold), screen.paint(&hint, quiet))
+    let title = format!("{}/{}  {}", narration.scene() + 1, SCENES.len(), narration.title());
+    let hint = "Simulated clusters, real engine. Press Ctrl-C to end.";
+    format!("{}\n{}\n\n", line(&title, bold, screen), line(hint, quiet, screen))
+}
+
+/// Cuts the text to the width of the screen.
+fn line(text: &str, style: Style, screen: Screen) -> String {
+    let text = screen.width.map_or(text.into(), |width| cut(text, width));
+    screen.paint(&text, style).into_owned()
 }
 
 /// The groups, the worst first.
 fn panels(narration: &Narration, all: bool) -> Vec<GroupPanel> {
-    let mut groups = narration.cluster.groups();
+    let mut groups = narration.fleet.groups();
     groups.sort_by_key(|group| (rank(Some(group.state)), group.since));
     let panel = |mut group: Group| {
-        let mut tree = narration.cluster.tree(&group, all);
+        let mut tree = narration.fleet.tree(&group, all);
         let members = group.members.iter_mut().map(|member| &mut member.name);
         for name in members.chain([&mut group.name]) {
             drop_namespace(name);
@@ -121,6 +134,7 @@ pub(super) struct ChangeLog {
     scene: Option<usize>,
     groups: BTreeMap<String, String>,
     causes: BTreeMap<String, Vec<String>>,
+    combined: BTreeMap<String, String>,
 }
 
 impl ChangeLog {
@@ -131,7 +145,7 @@ impl ChangeLog {
             let title = format!("{}/{}  {}", narration.scene() + 1, SCENES.len(), narration.title());
             lines.push(screen.paint(&title, Style::new().bold()).into_owned());
         }
-        let time = narration.cluster.now().strftime("%H:%M:%S").to_string();
+        let time = narration.fleet.now().strftime("%H:%M:%S").to_string();
         for GroupPanel { group, tree } in panels(narration, false) {
             let name = heading(&group.kind, &group.name);
             let status = status(&group, screen);
@@ -142,6 +156,12 @@ impl ChangeLog {
             let before = self.causes.insert(name, failed.clone()).unwrap_or_default();
             let new = failed.into_iter().filter(|cause| !before.contains(cause));
             lines.extend(new.map(|cause| format!("{time}   {cause}")));
+        }
+        for it in narration.fleet.combined_statuses() {
+            let (name, names) = (format!("CombinedStatus {}/{}", it.kind, it.name), it.names());
+            if self.combined.insert(name.clone(), names.clone()) != Some(names.clone()) {
+                lines.push(format!("{time} {name}: {names}"));
+            }
         }
         lines
     }

@@ -1,6 +1,10 @@
-//! The objects of the simulated cluster, and the feed events of their changes.
+//! The objects of a simulated cluster, and the feed events of their changes.
 
-use std::{collections::BTreeMap, mem, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    mem,
+    sync::Arc,
+};
 
 use bellwether_engine::{
     ClusterSource, FeedEvent, FeedId, GroupKind, Lens, NamespacedName, ObservedObject, Outcome,
@@ -33,6 +37,9 @@ const fn known(
 }
 
 const KINDS: &[KindEntry] = &[
+    known("bellwether.dev", "BindingPolicy", "v1alpha1", "bindingpolicies", ""),
+    known("bellwether.dev", "StatusCollector", "v1alpha1", "statuscollectors", ""),
+    known("bellwether.dev", "CombinedStatus", "v1alpha1", "combinedstatuses", NAMESPACE),
     known("bellwether.dev", "Application", "v1alpha1", "applications", NAMESPACE),
     known("bellwether.dev", "HealthRule", "v1alpha1", "healthrules", ""),
     known("bellwether.dev", "Rollup", "v1alpha1", "rollups", ""),
@@ -61,7 +68,10 @@ impl Store {
     pub(super) fn new(now: Timestamp) -> Self {
         let kinds = KINDS.iter().map(|known| {
             let kind = GroupKind::new(known.group, known.kind);
-            (kind, served(&[known.version], known.plural, !known.namespace.is_empty()))
+            let served = served(&[known.version], known.plural, !known.namespace.is_empty());
+            // All of a CombinedStatus is a status.
+            let has_status = known.kind != "CombinedStatus";
+            (kind, ServedResource { has_status, ..served })
         });
         // Ascending: the simulated controllers compare ages by UID.
         let uid = |number| format!("00000000-0000-4000-8000-{number:012x}");
@@ -71,6 +81,11 @@ impl Store {
 
     pub(super) fn set_time(&mut self, now: Timestamp) {
         self.now = now;
+    }
+
+    /// As discovery reports them.
+    pub(super) fn kinds(&self) -> HashMap<GroupKind, ServedResource> {
+        self.cluster.kinds.clone().into_iter().collect()
     }
 
     /// In whole seconds, as in `metav1.Time`.
@@ -162,7 +177,8 @@ impl Store {
     }
 
     fn observe(&self, object: &Object, lens: &Lens) -> Option<(NamespacedName, ObservedObject)> {
-        object.seen(lens, ProjectionContext { now: self.now, has_status: Some(true) })
+        let has_status = self.cluster.kinds.get(&object.kind).map(|served| served.has_status);
+        object.seen(lens, ProjectionContext { now: self.now, has_status })
     }
 
     /// Makes a change of the engine under its preconditions.

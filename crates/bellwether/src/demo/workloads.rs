@@ -34,8 +34,9 @@ pub(super) fn claim() -> GroupKind {
 }
 
 pub(super) fn act(store: &mut Store, memory: &mut Memory) {
-    for it in store.all(&deployment()) {
-        roll_out(store, memory, &it);
+    // A Deployment that is paused from the beginning has no ReplicaSets.
+    for it in store.all(&deployment()).iter().filter(|it| it["spec"]["paused"] != true) {
+        roll_out(store, memory, it);
     }
     for it in store.all(&replica_set()) {
         keep_replicas(store, &it);
