@@ -1,9 +1,10 @@
 //! What the page and the log show of a CombinedStatus.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, iter};
 
 use bellwether_api::{CombinedResult, CombinedStatusFields, TypedValue};
-use bellwether_terminal::Screen;
+use bellwether_model::State;
+use bellwether_terminal::{Screen, style};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -14,8 +15,8 @@ use crate::result_table;
 const CLUSTER: &str = "cluster";
 const STATE: &str = "state";
 
-/// In the column `state`.
-const READY: &str = "Ready";
+/// In the column `state`, where other rows have a state of health.
+const STALE: &str = "stale";
 
 pub(super) struct CombinedStatus {
     /// Of the object.
@@ -45,7 +46,7 @@ impl CombinedStatus {
     }
 
     /// `3 clusters, 1 stale: west`
-    pub(super) fn names(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         self.with_states(|state, clusters| format!("{} {state}: {}", clusters.len(), clusters.join(", ")))
     }
 
@@ -56,9 +57,10 @@ impl CombinedStatus {
                 states.entry(state).or_default().push(cluster);
             }
         }
-        states.remove(READY);
+        states.remove(State::Ready.name());
         let states: Vec<_> = states.iter().map(|(state, clusters)| clusters_in(state, clusters)).collect();
-        let states = if states.is_empty() { format!("all {READY}") } else { states.join("; ") };
+        let states =
+            if states.is_empty() { format!("all {}", State::Ready.name()) } else { states.join("; ") };
         format!("{} clusters, {states}", self.bound)
     }
 
@@ -67,9 +69,18 @@ impl CombinedStatus {
         row.get(index)?.string.as_deref()
     }
 
-    /// As `bellwether query` prints it.
+    /// As `bellwether query` prints it; stale rows in the colour of an unknown state.
     pub(super) fn table(&self, screen: Screen) -> String {
-        let columns = self.result.column_names.iter().map(String::as_str);
-        result_table::print(columns, self.result.rows.iter().map(|row| row.columns.iter()), screen)
+        let (names, rows) = (&self.result.column_names, &self.result.rows);
+        let columns = names.iter().map(String::as_str);
+        let table = result_table::print(columns, rows.iter().map(|row| row.columns.iter()), screen);
+        let states = rows.iter().map(|row| self.value(&row.columns, STATE));
+        // The headers are the first line.
+        let lines = table.lines().zip(iter::once(None).chain(states));
+        let paint = |(line, state): (&str, Option<&str>)| match state {
+            Some(STALE) => format!("{}\n", screen.paint(line, style(Some(State::Unknown)))),
+            _ => format!("{line}\n"),
+        };
+        lines.map(paint).collect()
     }
 }

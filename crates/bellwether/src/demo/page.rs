@@ -158,9 +158,9 @@ impl ChangeLog {
             lines.extend(new.map(|cause| format!("{time}   {cause}")));
         }
         for it in narration.fleet.combined_statuses() {
-            let (name, names) = (format!("CombinedStatus {}/{}", it.kind, it.name), it.names());
-            if self.combined.insert(name.clone(), names.clone()) != Some(names.clone()) {
-                lines.push(format!("{time} {name}: {names}"));
+            let (name, summary) = (format!("CombinedStatus {}/{}", it.kind, it.name), it.summary());
+            if self.combined.insert(name.clone(), summary.clone()) != Some(summary.clone()) {
+                lines.push(format!("{time} {name}: {summary}"));
             }
         }
         lines

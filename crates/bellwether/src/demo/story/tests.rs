@@ -31,7 +31,7 @@ fn states(narration: &Narration) -> Vec<String> {
 fn rows(narration: &Narration) -> Vec<String> {
     let mut all = Vec::new();
     for status in narration.fleet.combined_statuses() {
-        all.push(format!("{} in {}", status.name, status.names()));
+        all.push(format!("{} in {}", status.name, status.summary()));
         all.extend(status.table(PLAIN).lines().map(str::to_owned));
     }
     all
@@ -151,12 +151,12 @@ fn the_shop_is_rolled_out_cluster_by_cluster_and_a_stale_row_comes_back() {
             (scene, began) = (narration.scene(), narration.elapsed);
         }
         for status in narration.fleet.combined_statuses() {
-            let names = status.names();
-            if seen.last().is_none_or(|(_, last)| *last != names) {
-                if names.contains("stale") {
+            let summary = status.summary();
+            if seen.last().is_none_or(|(_, last)| *last != summary) {
+                if summary.contains("stale") {
                     stale_after = Some(narration.elapsed.saturating_sub(began));
                 }
-                seen.push((narration.scene() + 1, names));
+                seen.push((narration.scene() + 1, summary));
             }
         }
     }
@@ -170,7 +170,7 @@ fn the_shop_is_rolled_out_cluster_by_cluster_and_a_stale_row_comes_back() {
         (15, "3 clusters, 1 stale: west"),
         (16, "3 clusters, all Ready"),
     ];
-    assert_eq!(seen, expected.map(|(scene, names)| (scene, names.to_owned())));
+    assert_eq!(seen, expected.map(|(scene, summary)| (scene, summary.to_owned())));
     assert_eq!(stale_after, Some(Duration::from_secs(5)));
 }
 
