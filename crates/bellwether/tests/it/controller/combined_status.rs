@@ -352,7 +352,9 @@ async fn a_cluster_stops_returns_and_is_rebuilt() -> Result<()> {
     fickle.pause_part(Part::ApiServer)?;
     let stale = json!([["c1", false, true, "Ready"], ["c2", true, true, "Unknown"]]);
     fleet.rows_are("freshness", &stale).await?;
-    fleet.counts_are([2, 1, 1, 0]).await?;
+    let status = fleet.counts_are([2, 1, 1, 0]).await?;
+    let stale = json!([{"name": "c2", "reason": "Stale"}]);
+    assert_eq!(status["clusters"]["notReporting"], stale);
     // The others go on.
     fleet.available(0, "web", 1).await?;
     fleet
