@@ -253,10 +253,17 @@ impl Fleet {
     }
 
     pub(crate) fn resume(&mut self, name: &str) -> &mut Self {
-        let site = self.site(name);
-        site.answers = true;
-        let feeds: Vec<_> = site.feeds.keys().copied().collect();
-        self.relist(&Cluster::named(name), &feeds);
+        self.resume_all(&[name.to_owned()])
+    }
+
+    /// All at once.
+    pub(crate) fn resume_all(&mut self, names: &[String]) -> &mut Self {
+        for name in names {
+            let site = self.site(name);
+            site.answers = true;
+            let feeds: Vec<_> = site.feeds.keys().copied().collect();
+            self.relist(&Cluster::named(name), &feeds);
+        }
         self.settle()
     }
 

@@ -309,3 +309,80 @@ fn events_have_one_combined_status() {
     fleet.pass(pause());
     assert_eq!(fleet.writes.len(), writes, "nothing is written again");
 }
+
+#[test]
+fn collector_that_fails_on_every_row() {
+    let names: Vec<_> = (0..30).map(|number| format!("c{number:02}")).collect();
+    let mut fleet = Fleet::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    fleet.put("", deployment("web", None));
+    for name in &names {
+        fleet.put(name, deployment("web", Some(3)));
+    }
+    let count = json!({"combinedFields": [{"name": "count", "type": "COUNT"}]});
+    fleet
+        .put("", available("fails", "returned.status.availableReplicas + 'x'"))
+        .put("", collector("count", &count));
+    fleet.put("", bind(&json!([{}]), &[clause("web", &json!({"statusCollectors": ["fails", "count"]}))]));
+    let failing = |fleet: &Fleet| fleet.combined_status()["results"][0].clone();
+    assert_eq!(
+        (failing(&fleet)["rows"].clone(), failing(&fleet)["totalRows"].clone()),
+        (json!([]), json!(0))
+    );
+    let errors = failing(&fleet)["rowErrors"].as_array().cloned().unwrap_or_default();
+    assert_eq!(
+        (errors.len(), &errors[0]["cluster"], &errors[0]["column"]),
+        (10, &json!("c00"), &json!("value"))
+    );
+    assert_eq!(fleet.rows("count"), [json!([30])]);
+    let writes = fleet.writes.len();
+    for name in &names {
+        fleet.edit_now(name, (DEPLOYMENT, "web"), |web| web["status"]["availableReplicas"] = 2.into());
+    }
+    fleet.pass(pause());
+    assert_eq!(fleet.writes.len(), writes, "the errors are the same");
+    fleet.put("", available("fails", "returned.status.availableReplicas"));
+    assert_eq!(fleet.rows("fails")[19], json!(["c19", 2]));
+    assert_eq!(failing(&fleet).get("rowErrors"), None);
+}
+
+/// Of twenty clusters one never returns.
+#[test]
+fn all_clusters_reconnect_at_once() {
+    let names: Vec<_> = (0..20).map(|number| format!("c{number:02}")).collect();
+    let mut fleet = Fleet::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let objects: Vec<_> = (0..10).map(|number| format!("web-{number}")).collect();
+    for object in &objects {
+        fleet.put("", deployment(object, None));
+        for name in &names {
+            fleet.put(name, deployment(object, Some(3)));
+        }
+    }
+    let sum = json!({
+        "filter": "!propagation.stale",
+        "combinedFields": [{"name": "available", "type": "SUM", "subject": "returned.status.availableReplicas"}],
+    });
+    fleet.put("", collector("sum", &sum));
+    let clause = json!({"apiGroup": "apps", "resources": ["deployments"], "statusCollectors": ["sum"]});
+    fleet.put("", bind(&json!([{}]), &[clause]));
+    let sums = |fleet: &Fleet| {
+        let all = fleet.combined_statuses().into_iter();
+        all.map(|status| (Fleet::rows_of(status, "sum")[0][0].clone(), status["clusters"]["stale"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(sums(&fleet), vec![(json!(60), json!(0)); 10]);
+    for name in &names {
+        fleet.stop(name);
+    }
+    fleet.pass(SignedDuration::from_secs(60));
+    assert_eq!(sums(&fleet), vec![(Value::Null, json!(20)); 10]);
+    for name in &names {
+        for object in &objects {
+            fleet.edit_now(name, (DEPLOYMENT, object), |web| web["status"]["availableReplicas"] = 2.into());
+        }
+    }
+    let writes = fleet.writes.len();
+    fleet.resume_all(&names[1..]);
+    assert_eq!(sums(&fleet), vec![(json!(38), json!(1)); 10]);
+    let writes = fleet.writes.len() - writes;
+    assert!(writes <= 3 * objects.len(), "{writes} writes for {} objects", objects.len());
+}
