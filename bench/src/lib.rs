@@ -10,6 +10,7 @@ mod population;
 mod rounds;
 mod subject;
 pub mod umbrella;
+pub mod workload;
 
 pub use changes::{Pair, nanos, time_of_a_change};
 pub use combined::CombinedTable;

@@ -29,8 +29,8 @@ pub(crate) enum Bench {
     Health,
     /// Measure compiling and evaluating expressions, compared with cel-go and the crate `cel`
     Expr,
-    /// Measure the cost of a row's change in the result of a StatusCollector
-    Combined,
+    /// Measure CombinedStatuses: the tables alone, and a controller with real and with simulated clusters
+    Combined(combined::Combined),
     /// Measure Applications: the engine alone, and a controller on a real control plane
     Application(application::Application),
     /// Measure a Rollup over few and many components: the engine alone, and a controller on a real control
@@ -50,7 +50,7 @@ pub(crate) fn run(command: &Bench) -> Result<()> {
     match command {
         Bench::Health => health(),
         Bench::Expr => expr::expr(),
-        Bench::Combined => combined::combined(),
+        Bench::Combined(combined) => combined.run(),
         Bench::Application(application) => application.run(),
         Bench::Rollup(rollup) => rollup.run(),
         Bench::Status(status) => status.run(),

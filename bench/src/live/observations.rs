@@ -2,20 +2,18 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use anyhow::{Result, bail};
-use futures::{AsyncBufReadExt as _, StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use http::Request;
+use futures::TryStreamExt as _;
 use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::server::Server;
 
-const WATCH: &str = "/apis/bellwether.dev/v1alpha1/applications?watch=1&timeoutSeconds=3600";
+const APPLICATIONS: &str = "/apis/bellwether.dev/v1alpha1/applications";
 
 /// By the name of the Application.
 #[derive(Clone, Default)]
@@ -70,25 +68,20 @@ impl Observations {
     pub async fn begin(server: &Server) -> Result<Self> {
         let all = Self::default();
         let (recorder, server) = (all.clone(), server.clone());
-        let mut watch = Self::watch(&server).await?;
+        let mut watch = server.watch(APPLICATIONS).await?;
         tokio::spawn(async move {
             loop {
                 while let Ok(Some(line)) = watch.try_next().await {
                     recorder.record(&line, Instant::now());
                 }
                 // Without a watch, `all_have` times out.
-                match Self::watch(&server).await {
+                match server.watch(APPLICATIONS).await {
                     Ok(again) => watch = again,
                     Err(_) => return,
                 }
             }
         });
         Ok(all)
-    }
-
-    async fn watch(server: &Server) -> Result<BoxStream<'static, io::Result<String>>> {
-        let stream = server.client().request_stream(Request::get(WATCH).body(Vec::new())?).await?;
-        Ok(stream.lines().boxed())
     }
 
     /// When, after a time, the status of an Application first showed an object as ready (or not ready).

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Access, Controller, memory_of, peak_memory_of, work_of};
+use bellwether_testkit::{Access, Controller, memory_of, peak_memory_of, work_of, work_of_threads};
 
 /// The timeout until the controller is ready.
 const TIMEOUT: Duration = Duration::from_mins(3);
@@ -60,6 +60,11 @@ impl Process {
     /// The CPU time on all cores, in seconds.
     pub fn cpu_seconds(&self) -> Result<f64> {
         work_of(self.id()?)
+    }
+
+    /// The CPU time of all threads, in seconds: more precise, if no thread ends.
+    pub fn cpu_seconds_of_threads(&self) -> Result<f64> {
+        work_of_threads(self.id()?)
     }
 
     fn id(&self) -> Result<u32> {

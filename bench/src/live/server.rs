@@ -1,10 +1,10 @@
 //! A client of the API server: writes objects, and reads the server's request metrics.
 
-use std::ops::Sub;
+use std::{io, ops::Sub};
 
 use anyhow::{Context as _, Result};
 use bellwether_testkit::{TIMEOUT, eventually};
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{AsyncBufReadExt as _, StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use http::Request;
 use jiff::Timestamp;
 use kube::Client;
@@ -140,23 +140,24 @@ impl Server {
         Ok(self.0.request_text(Request::get("/metrics").body(Vec::new())?).await?)
     }
 
+    /// The lines of a watch of these objects, from the ones that exist on.
+    pub(super) async fn watch(&self, path: &str) -> Result<BoxStream<'static, io::Result<String>>> {
+        let request = Request::get(format!("{path}?watch=1&timeoutSeconds=3600")).body(Vec::new())?;
+        Ok(self.0.request_stream(request).await?.lines().boxed())
+    }
+
     /// The number of write requests by all clients. Only the controller writes these resources.
     pub async fn calls(&self) -> Result<Calls> {
-        let text = self.metrics().await?;
-        let requests: Vec<_> = samples(&text, "apiserver_request_total").collect();
-        let count = |labels: &[&str]| -> Result<f64> {
-            let is_write = |line: &str| {
-                !["GET", "LIST", "WATCH"].iter().any(|verb| line.contains(&format!("\"{verb}\"")))
-            };
-            let counted = requests
-                .iter()
-                .filter(|(own, _)| labels.iter().all(|label| own.contains(label)) && is_write(own));
-            counted.map(|(_, value)| number(value)).sum()
-        };
+        let metrics = self.metrics().await?;
         Ok(Calls {
-            statuses: count(&["resource=\"applications\"", "subresource=\"status\""])?,
-            events: count(&["resource=\"events\""])?,
+            statuses: writes(&metrics, &["resource=\"applications\"", "subresource=\"status\""])?,
+            events: writes(&metrics, &["resource=\"events\""])?,
         })
+    }
+
+    /// The number of write requests for CombinedStatuses.
+    pub async fn combined_status_writes(&self) -> Result<f64> {
+        writes(&self.metrics().await?, &["resource=\"combinedstatuses\""])
     }
 
     /// Creates the CRD of the components of [`umbrella`], and returns the path of its objects once it is served.
@@ -196,6 +197,16 @@ impl Server {
         self.0.request_text(request.body(serde_json::to_vec(body)?)?).await?;
         Ok(())
     }
+}
+
+/// The number of write requests with these labels.
+fn writes(metrics: &str, labels: &[&str]) -> Result<f64> {
+    let is_write = |own: &str| {
+        let is_read = ["GET", "LIST", "WATCH"].iter().any(|verb| own.contains(&format!("\"{verb}\"")));
+        !is_read && labels.iter().all(|label| own.contains(label))
+    };
+    let counted = samples(metrics, "apiserver_request_total").filter(|(own, _)| is_write(own));
+    counted.map(|(_, value)| number(value)).sum()
 }
 
 /// The labels and the values of a metric.

@@ -45,10 +45,10 @@ pub use http::StatusCode;
 pub use kubectl::{Kubectl, Output};
 pub use pki::{Authority, Credentials, Identity};
 pub use program::Program;
-pub use proxy::{Call, Fault, FaultProxy, Injected, Recorded, Requests, Resource, Verb};
+pub use proxy::{Call, Fault, FaultProxy, Injected, Recorded, Requests, Resource, Verb, tls_acceptor};
 pub use rights::{Grant, rule};
 pub use wait::{TIMEOUT, eventually};
-pub use work::{memory_of, peak_memory_of, work_of, work_of_all};
+pub use work::{memory_of, peak_memory_of, work_of, work_of_all, work_of_threads};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

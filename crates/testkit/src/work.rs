@@ -1,6 +1,6 @@
 //! CPU time and memory of processes, from `/proc`.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use anyhow::{Context as _, Result};
 
@@ -13,6 +13,19 @@ pub fn work_of(process: u32) -> Result<f64> {
     // The program name is in parentheses and may contain spaces.
     let (_, after) = stat.rsplit_once(')').context("/proc/PID/stat has no program name")?;
     ticks(after.split_whitespace().skip(11).take(2))
+}
+
+/// The CPU time of the running threads of a process, in seconds. Without threads that have ended, but precise to
+/// the microsecond.
+pub fn work_of_threads(process: u32) -> Result<f64> {
+    let mut nanoseconds = 0;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        // The thread may end meanwhile.
+        let Ok(times) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        let time = times.split_whitespace().next().context("/proc/PID/task/TID/schedstat is empty")?;
+        nanoseconds += time.parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanoseconds).as_secs_f64())
 }
 
 /// The CPU time of the whole machine on all cores, in seconds, including time that the hypervisor has stolen.

@@ -19,6 +19,7 @@ pub use fault::Fault;
 pub use injected::Injected;
 pub use log::Recorded;
 pub use requests::Requests;
+pub use tls::acceptor as tls_acceptor;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},

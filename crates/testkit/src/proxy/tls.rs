@@ -16,7 +16,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 use crate::pki::{Authority, Credentials, Identity};
 
 /// Accepts clients with a certificate of the authority, and clients without a certificate.
-pub(super) fn acceptor(authority: &Authority) -> Result<TlsAcceptor> {
+pub fn acceptor(authority: &Authority) -> Result<TlsAcceptor> {
     let (certificates, key) = parse(&authority.server()?)?;
     let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(authority)?), provider())
         .allow_unauthenticated()
