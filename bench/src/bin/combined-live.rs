@@ -22,6 +22,9 @@ use tokio::time::sleep;
 
 const TIMEOUT: Duration = Duration::from_mins(3);
 
+/// Discovery is repeated for some seconds after a cluster is connected.
+const SETTLED: Duration = Duration::from_secs(20);
+
 /// The time after which all effects of a burst are visible.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -97,7 +100,7 @@ impl Benchmark {
         let controller = Process::start(program, self.hub.admin(), &[])?;
         let right = last(&self.all_right().await?, controller.begun());
         let start_cpu = controller.cpu_seconds_of_threads()?;
-        sleep(QUIET).await;
+        sleep(SETTLED).await;
         let start_writes = self.server.combined_status_writes().await?;
 
         writeln!(stderr(), "idle")?;

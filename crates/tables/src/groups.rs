@@ -7,6 +7,7 @@ use slab::Slab;
 use crate::{
     cell::Cell,
     collector::{Aggregate, Field, Subject},
+    contribution::{Contribution, Kept},
     errors::{Errors, not_a_number},
     number::Number,
     order::Order,
@@ -34,14 +35,6 @@ struct Group {
     tallies: Box<[Tally]>,
 }
 
-/// What a row contributes to its group.
-#[derive(Debug)]
-pub(crate) struct Contribution {
-    group: usize,
-    /// One value for each subject.
-    values: Box<[Cell]>,
-}
-
 impl Groups {
     pub(crate) fn new(query: &Arc<Aggregate>) -> Self {
         let columns = query.group_by.len() + query.fields.len();
@@ -67,13 +60,13 @@ impl Groups {
         group.rows += 1;
         let mut values = Vec::with_capacity(self.query.subjects.len());
         for (subject, tally) in self.query.subjects.iter().zip(&mut group.tallies) {
-            let value = subject.value(programs).into_owned();
+            let value = subject.value(programs);
             tally.add(&value, subject.needs);
             insert_error(&mut self.errors, cluster, subject, &value);
-            values.push(value);
+            values.push(Kept::new(value));
         }
         self.reorder(id);
-        Contribution { group: id, values: values.into() }
+        Contribution::new(id, values)
     }
 
     /// Changes the values of a row. Returns whether one of them is another one.
@@ -90,13 +83,13 @@ impl Groups {
         }
         let mut changed = false;
         let subjects = self.query.subjects.iter().zip(&mut self.all[old].tallies);
-        for ((subject, tally), value) in subjects.zip(&mut contribution.values) {
+        for ((subject, tally), value) in subjects.zip(contribution.values_mut()) {
             let new = subject.value(programs);
-            if *value != *new {
+            if !value.is(&new) {
                 changed = true;
-                tally.retract(value, subject.needs);
+                tally.retract(&value.cell(), subject.needs);
+                tally.add(&new, subject.needs);
                 replace(value, new, &mut self.errors, cluster, subject);
-                tally.add(value, subject.needs);
             }
         }
         if changed {
@@ -112,14 +105,14 @@ impl Groups {
         from.rows -= 1;
         to.rows += 1;
         let tallies = from.tallies.iter_mut().zip(&mut to.tallies);
-        let values = contribution.values.iter_mut();
+        let values = contribution.values_mut().iter_mut();
         for ((subject, (from, to)), value) in self.query.subjects.iter().zip(tallies).zip(values) {
-            from.retract(value, subject.needs);
+            from.retract(&value.cell(), subject.needs);
             let new = subject.value(programs);
-            if *value != *new {
+            to.add(&new, subject.needs);
+            if !value.is(&new) {
                 replace(value, new, &mut self.errors, cluster, subject);
             }
-            to.add(value, subject.needs);
         }
         self.reorder_or_remove(old);
         self.reorder(contribution.group);
@@ -129,9 +122,10 @@ impl Groups {
         let group = &mut self.all[contribution.group];
         group.rows -= 1;
         let subjects = self.query.subjects.iter().zip(&mut group.tallies);
-        for ((subject, tally), value) in subjects.zip(&contribution.values) {
-            tally.retract(value, subject.needs);
-            remove_error(&mut self.errors, cluster, subject, value);
+        for ((subject, tally), value) in subjects.zip(contribution.values()) {
+            let value = value.cell();
+            tally.retract(&value, subject.needs);
+            remove_error(&mut self.errors, cluster, subject, &value);
         }
         self.reorder_or_remove(contribution.group);
     }
@@ -214,10 +208,10 @@ impl Subject {
     }
 }
 
-fn replace(value: &mut Cell, new: Cow<'_, Cell>, errors: &mut Errors, cluster: &Arc<str>, subject: &Subject) {
-    remove_error(errors, cluster, subject, value);
-    *value = new.into_owned();
-    insert_error(errors, cluster, subject, value);
+fn replace(value: &mut Kept, new: Cow<'_, Cell>, errors: &mut Errors, cluster: &Arc<str>, subject: &Subject) {
+    remove_error(errors, cluster, subject, &value.cell());
+    insert_error(errors, cluster, subject, &new);
+    *value = Kept::new(new);
 }
 
 fn insert_error(errors: &mut Errors, cluster: &Arc<str>, subject: &Subject, value: &Cell) {

@@ -37,6 +37,7 @@
 mod cell;
 mod collector;
 mod compile;
+mod contribution;
 mod errors;
 mod evaluate;
 mod groups;

@@ -8,9 +8,10 @@ use foldhash::fast::RandomState;
 use crate::{
     cell::Cell,
     collector::{Collector, Query},
+    contribution::Contribution,
     errors::Errors,
     evaluate::{Evaluated, Failure},
-    groups::{Contribution, Groups},
+    groups::Groups,
     render::{self, Page},
     row::Row,
     selection::{Selected, Selection},
