@@ -47,7 +47,8 @@ pub(crate) struct MissingComponents<'a> {
 
 impl MissingComponents<'_> {
     /// `since` must equal a value that was stored before, or a time since the start of the controller. It
-    /// must not change for a component that never existed, unless its kind was unreadable for a while.
+    /// must not change for a component that never existed, unless its kind was unreadable or the spec did not name
+    /// it for a while.
     pub(crate) fn check(
         &self,
         version: &str,
@@ -66,7 +67,13 @@ impl MissingComponents<'_> {
             let stored =
                 stored.and_then(|stored| in_status(&component, stored)).filter(|it| it.presence == *presence);
             let existed = log().any(|it| it.kind == *kind && it.name == *name);
-            if let Some(stored) = stored.filter(|_| !existed && !is_fickle(kind)) {
+            let is_named_since = |stored: &MissingComponent| {
+                let is_it = |other: MissingComponent| other.since == stored.since;
+                let mut versions = mine().skip_while(|it| !in_status(&component, it).is_some_and(is_it));
+                versions.all(|it| component.is_named_by(it))
+            };
+            let stored = stored.filter(|_| !existed && !is_fickle(kind)).filter(is_named_since);
+            if let Some(stored) = stored {
                 let then = stored.since;
                 must!(*since == then, "since of missing {kind} {name} changed from {then:?} to {since:?}");
                 continue;
@@ -86,6 +93,18 @@ struct MissingComponent {
     name: NamespacedName,
     presence: String,
     since: Option<Timestamp>,
+}
+
+impl MissingComponent {
+    fn is_named_by(&self, rollup: &Object) -> bool {
+        let mut components = rollup.value["spec"]["components"].as_array().into_iter().flatten();
+        let is = |value: &Value, text: &str| value.as_str().unwrap_or_default() == text;
+        components.any(|it| {
+            is(&it["group"], &self.kind.group)
+                && is(&it["kind"], &self.kind.kind)
+                && is(&it["name"], &self.name.name)
+        })
+    }
 }
 
 /// The missing components of a status.
