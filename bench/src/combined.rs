@@ -35,7 +35,7 @@ impl CombinedTable {
     /// Inserts all rows.
     pub fn fill(&mut self) {
         for (number, cluster) in self.clusters.iter().enumerate() {
-            self.table.upsert(cluster, &row(&self.reports[number % REPORTS]));
+            self.table.upsert(number, cluster, &row(&self.reports[number % REPORTS]));
         }
     }
 
@@ -45,7 +45,7 @@ impl CombinedTable {
         self.random =
             self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (cluster, report) = ((self.random >> 33) % self.clusters.len(), (self.random >> 20) % REPORTS);
-        self.table.upsert(&self.clusters[cluster], &row(&self.reports[report]))
+        self.table.upsert(cluster, &self.clusters[cluster], &row(&self.reports[report]))
     }
 
     /// Renders the result. Fails if it has other groups than expected.

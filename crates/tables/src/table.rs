@@ -1,9 +1,8 @@
 //! The result of a collector, kept up to date row by row.
 
-use std::{collections::HashMap, mem, sync::Arc};
+use std::{mem, sync::Arc};
 
 use bellwether_api::CombinedResult;
-use foldhash::fast::RandomState;
 
 use crate::{
     cell::Cell,
@@ -18,10 +17,14 @@ use crate::{
 };
 
 /// The rows of a collector's input, and its result.
+///
+/// The caller numbers the rows, because it usually has several tables with the same rows and finds a row once for
+/// all of them. A number stands for one cluster until its row is removed, and the memory of a table grows with the
+/// largest number.
 #[derive(Debug)]
 pub struct Table {
     collector: Arc<Collector>,
-    rows: HashMap<Arc<str>, State, RandomState>,
+    rows: Vec<State>,
     contents: Contents,
     /// The values of the programs for the current row.
     values: Box<[Cell]>,
@@ -43,6 +46,7 @@ pub(crate) enum Body {
 /// What one row contributes.
 #[derive(Debug, Default)]
 enum State {
+    /// Nothing: the filter is not true, or there is no row.
     #[default]
     LeftOut,
     Failed(Box<[Failure]>),
@@ -59,27 +63,22 @@ impl Table {
         };
         let row_errors = Errors::new(collector.columns.len());
         let values = collector.programs.iter().map(|_| Cell::Null).collect();
-        Self { collector, rows: HashMap::default(), contents: Contents { body, row_errors }, values }
+        Self { collector, rows: Vec::new(), contents: Contents { body, row_errors }, values }
     }
 
-    /// Inserts or replaces the row of a cluster. Returns whether the result may have changed.
-    pub fn upsert(&mut self, cluster: &Arc<str>, row: &Row<'_>) -> bool {
+    /// Inserts or replaces the row with this number. Returns whether the result may have changed.
+    pub fn upsert(&mut self, number: usize, cluster: &Arc<str>, row: &Row<'_>) -> bool {
         let evaluated = self.collector.evaluate(row, &mut self.values);
-        if let Some(state) = self.rows.get_mut(cluster) {
-            return self.contents.change(cluster, state, evaluated, &self.values);
+        if number >= self.rows.len() {
+            self.rows.resize_with(number + 1, State::default);
         }
-        let mut state = State::LeftOut;
-        let changed = self.contents.change(cluster, &mut state, evaluated, &self.values);
-        self.rows.insert(Arc::clone(cluster), state);
-        changed
+        self.contents.change(cluster, &mut self.rows[number], evaluated, &self.values)
     }
 
-    /// Removes the row of a cluster. Returns whether the result may have changed.
-    pub fn remove(&mut self, cluster: &str) -> bool {
-        match self.rows.remove_entry(cluster) {
-            Some((cluster, state)) => self.contents.retract(&cluster, &state),
-            None => false,
-        }
+    /// Removes the row with this number. Returns whether the result may have changed.
+    pub fn remove(&mut self, number: usize, cluster: &Arc<str>) -> bool {
+        let state = self.rows.get_mut(number).map(mem::take).unwrap_or_default();
+        self.contents.retract(cluster, &state)
     }
 
     /// The result as the API has it, with the name of the collector.

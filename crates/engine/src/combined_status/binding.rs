@@ -46,7 +46,8 @@ pub(super) struct Binding {
     /// What they read of the object in a cluster.
     pub(super) returned: RequestedFields,
     results: Vec<CollectedTable>,
-    rows: BTreeMap<Cluster, Presence>,
+    rows: BTreeMap<Cluster, NumberedRow>,
+    numbers: Slab<()>,
     /// Clusters of which it is not known yet whether they have the object, and how it is there.
     pending: BTreeSet<Cluster>,
     /// Without names.
@@ -55,6 +56,14 @@ pub(super) struct Binding {
     not_reporting: BTreeSet<(NotReportingReason, Cluster)>,
     /// All rows were known at some time since the expressions changed.
     is_complete: bool,
+}
+
+/// A row for one cluster.
+#[derive(Clone, Copy, Debug)]
+struct NumberedRow {
+    /// In all tables.
+    number: usize,
+    presence: Presence,
 }
 
 /// The table of one StatusCollector that the policy names.
@@ -84,6 +93,7 @@ impl Binding {
             returned: RequestedFields::default(),
             results: Vec::new(),
             rows: BTreeMap::new(),
+            numbers: Slab::new(),
             pending: BTreeSet::new(),
             counts: ClusterCounts::default(),
             not_reporting: BTreeSet::new(),
@@ -133,8 +143,11 @@ impl Binding {
         let (cluster, name) = cluster;
         let was_pending = self.pending.remove(cluster) && self.pending.is_empty();
         let presence = report.presence();
-        let before = self.rows.insert(cluster.clone(), presence);
+        let before = self.rows.get(cluster).copied();
+        let number = before.map_or_else(|| self.numbers.insert(()), |row| row.number);
+        let before = before.map(|row| row.presence);
         if before != Some(presence) {
+            self.rows.insert(cluster.clone(), NumberedRow { number, presence });
             if let Some(before) = before {
                 self.count(cluster, before, false);
             }
@@ -144,7 +157,7 @@ impl Binding {
         let mut has_changed = before != Some(presence) || was_pending;
         report.with_row(inventory, obj, |row| {
             for table in tables {
-                has_changed |= table.upsert(name, row);
+                has_changed |= table.upsert(number, name, row);
             }
         });
         has_changed
@@ -152,10 +165,12 @@ impl Binding {
 
     pub(super) fn remove_row(&mut self, cluster: &Cluster) -> bool {
         let was_pending = self.pending.remove(cluster) && self.pending.is_empty();
-        let Some(presence) = self.rows.remove(cluster) else { return was_pending };
+        let Some(NumberedRow { number, presence }) = self.rows.remove(cluster) else { return was_pending };
+        self.numbers.remove(number);
         self.count(cluster, presence, false);
+        let name = cluster.shared_name();
         for table in self.results.iter_mut().filter_map(|result| result.table.as_mut()) {
-            table.remove(cluster.name());
+            table.remove(number, &name);
         }
         true
     }

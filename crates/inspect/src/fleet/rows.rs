@@ -117,6 +117,7 @@ fn row_name(cluster: &ReadCluster, object: &ObjectKey) -> Arc<str> {
 
 struct Rows {
     tables: Vec<Table>,
+    count: usize,
     /// Without names.
     clusters: ClusterCounts,
     not_reporting: BTreeSet<(NotReportingReason, Arc<str>)>,
@@ -125,7 +126,7 @@ struct Rows {
 impl Rows {
     fn new(collectors: &[Arc<Collector>]) -> Self {
         let tables = collectors.iter().map(|collector| Table::new(Arc::clone(collector))).collect();
-        Self { tables, clusters: ClusterCounts::default(), not_reporting: BTreeSet::new() }
+        Self { tables, count: 0, clusters: ClusterCounts::default(), not_reporting: BTreeSet::new() }
     }
 
     fn evaluated(self, object: Option<ObjectKey>) -> Evaluated {
@@ -165,8 +166,9 @@ impl Rows {
         let row =
             Row { inventory: &cluster.inventory, obj: &obj, returned: &returned, propagation: &propagation };
         for table in &mut self.tables {
-            table.upsert(name, &row);
+            table.upsert(self.count, name, &row);
         }
+        self.count += 1;
     }
 }
 

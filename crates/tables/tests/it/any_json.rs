@@ -1,13 +1,11 @@
 //! Whatever a spec and its rows contain, nothing panics.
 
-use std::sync::Arc;
-
 use bellwether_api::StatusCollectorSpec;
-use bellwether_tables::{Collector, Table};
+use bellwether_tables::Collector;
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value as Json, json};
 
-use crate::sample::Variables;
+use crate::sample::{NamedTable, Variables};
 
 /// Words that mean something to a collector, so that some of the specs are valid.
 const WORDS: [&str; 24] = [
@@ -99,7 +97,7 @@ proptest! {
         let Ok(spec) = serde_json::from_value::<StatusCollectorSpec>(spec) else { return Ok(()) };
         match Collector::compile(&spec) {
             Ok(collector) => {
-                let mut table = Table::new(Arc::new(collector));
+                let mut table = NamedTable::new(collector);
                 let row = Variables::new(&json!({"returned": {"status": status}}));
                 table.upsert(&"north".into(), &row.row());
                 table.result("any");
@@ -124,7 +122,7 @@ proptest! {
             }),
         ] {
             let spec: StatusCollectorSpec = serde_json::from_value(spec).unwrap();
-            let mut table = Table::new(Arc::new(Collector::compile(&spec).unwrap()));
+            let mut table = NamedTable::new(Collector::compile(&spec).unwrap());
             for (values, cluster) in &rows {
                 let [inventory, obj, returned, propagation] = values;
                 let row = Variables::new(&json!({

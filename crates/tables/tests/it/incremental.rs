@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, env, sync::Arc};
 
-use bellwether_tables::{Collector, Table};
+use bellwether_tables::Collector;
 use proptest::{
     prelude::*,
     test_runner::{TestCaseError, TestRunner},
@@ -11,6 +11,7 @@ use proptest::{
 use crate::{
     naive::NaiveCollector,
     random::{Event, events, spec},
+    sample::NamedTable,
 };
 
 /// The number of random collectors. `TABLES_CASES` sets another one.
@@ -25,7 +26,7 @@ fn a_table_is_what_an_evaluation_from_scratch_gives() {
             TestCaseError::fail(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         })?;
         let naive = NaiveCollector::new(&spec);
-        let mut table = Table::new(Arc::new(collector));
+        let mut table = NamedTable::new(collector);
         let mut rows = BTreeMap::new();
         let mut before = table.result("any");
         prop_assert_eq!(&before, &naive.result("any", &rows));

@@ -1,6 +1,6 @@
 //! Collectors and rows of the tests, and how the tests print results.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, ops::Deref, sync::Arc};
 
 use bellwether_api::{CombinedResult, StatusCollectorSpec, TypedValue};
 use bellwether_model::Value;
@@ -16,8 +16,43 @@ pub(crate) fn collector(yaml: &str) -> Collector {
     Collector::compile(&spec(yaml)).unwrap_or_else(|errors| panic!("{yaml}: {errors:?}"))
 }
 
-pub(crate) fn table(yaml: &str) -> Table {
-    Table::new(Arc::new(collector(yaml)))
+pub(crate) fn table(yaml: &str) -> NamedTable {
+    NamedTable::new(collector(yaml))
+}
+
+/// A table that numbers its rows.
+pub(crate) struct NamedTable {
+    table: Table,
+    numbers: BTreeMap<Arc<str>, usize>,
+    /// The numbers of removed rows.
+    free: Vec<usize>,
+}
+
+impl NamedTable {
+    pub(crate) fn new(collector: Collector) -> Self {
+        Self { table: Table::new(Arc::new(collector)), numbers: BTreeMap::new(), free: Vec::new() }
+    }
+
+    pub(crate) fn upsert(&mut self, cluster: &Arc<str>, row: &Row<'_>) -> bool {
+        let Self { table, numbers, free } = self;
+        let next = numbers.len();
+        let number = numbers.entry(Arc::clone(cluster)).or_insert_with(|| free.pop().unwrap_or(next));
+        table.upsert(*number, cluster, row)
+    }
+
+    pub(crate) fn remove(&mut self, cluster: &str) -> bool {
+        let Some((cluster, number)) = self.numbers.remove_entry(cluster) else { return false };
+        self.free.push(number);
+        self.table.remove(number, &cluster)
+    }
+}
+
+impl Deref for NamedTable {
+    type Target = Table;
+
+    fn deref(&self) -> &Table {
+        &self.table
+    }
 }
 
 /// The four variables of a row.
@@ -73,7 +108,7 @@ pub(crate) fn reports(cluster: &str, status: &Json) -> Variables {
 }
 
 /// Adds rows of clusters that report a status.
-pub(crate) fn fill(table: &mut Table, statuses: &[(&str, Json)]) {
+pub(crate) fn fill(table: &mut NamedTable, statuses: &[(&str, Json)]) {
     for (cluster, status) in statuses {
         table.upsert(&Arc::from(*cluster), &reports(cluster, status).row());
     }

@@ -6,7 +6,7 @@ use bellwether_api::CombinedResult;
 use rstest::rstest;
 use serde_json::{Value as Json, json};
 
-use crate::sample::{fill, reports, rows, shown, table};
+use crate::sample::{NamedTable, fill, reports, rows, shown, table};
 
 /// The only value of a result, over clusters that report these values.
 fn aggregate(function: &str, values: &[Json]) -> (String, Vec<String>) {
@@ -108,7 +108,7 @@ fn only_sums_and_means_have_aggregation_errors() {
     }
 }
 
-fn phases(table: &mut bellwether_tables::Table) {
+fn phases(table: &mut NamedTable) {
     let statuses = [
         ("d", json!({"phase": "Up", "n": 1})),
         ("a", json!({"phase": "Down", "n": 5})),

@@ -1,16 +1,16 @@
 //! SQLite gives the same answers to the queries that both can express.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
 
 use bellwether_api::{
     Aggregator, CombinedField, Expression, NamedExpression, OrderBy, StatusCollectorSpec, TypedValue,
 };
-use bellwether_tables::{Collector, Table};
+use bellwether_tables::Collector;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use rusqlite::{Connection, types::Value as Sql};
 use serde_json::{Map, Value as Json, json};
 
-use crate::sample::reports;
+use crate::sample::{NamedTable, reports};
 
 /// The same filter in our language and in SQL.
 const FILTERS: [(&str, &str); 8] = [
@@ -171,7 +171,7 @@ proptest! {
     fn sqlite_gives_the_same_answers(query in query(), statuses in vec(status(), 0..10)) {
         let connection = Connection::open_in_memory().expect("a database in memory");
         connection.execute_batch("CREATE TABLE t (cluster TEXT, a, b, c)").expect("a table");
-        let mut table = Table::new(Arc::new(Collector::compile(&query.spec).expect("a valid collector")));
+        let mut table = NamedTable::new(Collector::compile(&query.spec).expect("a valid collector"));
         for (number, status) in statuses.iter().enumerate() {
             let cluster = format!("cluster-{number}");
             table.upsert(&cluster.as_str().into(), &reports(&cluster, status).row());
