@@ -30,7 +30,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-const NO_SUCH_FILE: &str = "no such file. Check --kubeconfig and KUBECONFIG";
+/// The file is named by a flag: `--kubeconfig` or `--cluster`.
+const NO_SUCH_FILE: &str = "no such file. Check the path";
+
+const NO_LISTED_FILE: &str = "no such file. Check KUBECONFIG";
 
 /// The choice of a cluster by the user.
 ///
@@ -196,7 +199,7 @@ impl ClientOptions {
                 let existing: Vec<PathBuf> = files.iter().filter(|file| file.exists()).cloned().collect();
                 match files.into_iter().next() {
                     Some(first) if existing.is_empty() => {
-                        return Err(ClientError::Unreadable { file: first, why: NO_SUCH_FILE.to_owned() });
+                        return Err(ClientError::Unreadable { file: first, why: NO_LISTED_FILE.to_owned() });
                     }
                     _ => self.read(existing).await?,
                 }
@@ -374,10 +377,7 @@ mod tests {
     async fn an_unreadable_kubeconfig_is_named() {
         let missing = ClientOptions { kubeconfig: Some("/no/such/file".into()), context: None };
         let error = missing.connect().await.err().unwrap();
-        assert_eq!(
-            error.to_string(),
-            "cannot read kubeconfig /no/such/file: no such file. Check --kubeconfig and KUBECONFIG"
-        );
+        assert_eq!(error.to_string(), "cannot read kubeconfig /no/such/file: no such file. Check the path");
         let broken = ClientOptions { kubeconfig: Some(EXISTING_FILE.into()), context: None };
         let error = broken.connect().await.err().unwrap().to_string();
         assert_eq!(
