@@ -12,10 +12,7 @@ use bellwether_wire::{
     object_decoder,
     read_error::ReadError,
 };
-use kube::{
-    api::{ListParams, WatchParams},
-    core::Request,
-};
+use kube::{api::WatchParams, core::Request};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep, sleep_until},
@@ -23,14 +20,14 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use super::{
-    ClusterConnection,
+    ClusterConnection, crd_list,
+    crd_list::CRDS,
     discovery::discover,
     discovery_schedule::{CrdWatch, DiscoverySchedule},
-    watch_stream::{Watch, send_and_read},
+    rest_mapper::is_unavailable,
+    watch_stream::Watch,
 };
 use crate::clock;
-
-const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 pub(super) async fn discovery_loop(connection: &ClusterConnection) -> Infallible {
     let (sender, mut events) = mpsc::channel(64);
@@ -68,7 +65,8 @@ async fn run_discovery(connection: &ClusterConnection, events: &mut mpsc::Receiv
                     Ok(groups) => {
                         backoff.reset();
                         connection.rest_mapper.update(&groups, fulfilled);
-                        schedule.completed(|crd| is_served(connection, crd), now());
+                        let is_complete = !groups.iter().any(is_unavailable);
+                        schedule.completed(|crd| is_served(connection, crd), is_complete, now());
                     }
                     Err(error) => {
                         connection.counters.errors.add(1);
@@ -96,11 +94,11 @@ async fn watch_crds(connection: &ClusterConnection, sender: mpsc::Sender<CrdWatc
     let mut policy = ListWatchPolicy::new(connection.settings.backoff);
     loop {
         let ended = match policy.step() {
-            ReadStep::List => match current_version(connection).await {
-                Ok(version) => {
+            ReadStep::List => match crd_list::names(connection).await {
+                Ok((version, names)) => {
                     policy.listed(version);
                     // `discovery_loop` keeps the receiver.
-                    let _ = sender.send(CrdWatch::Up).await;
+                    let _ = sender.send(CrdWatch::Up { names }).await;
                     continue;
                 }
                 Err(error) => error.into(),
@@ -122,15 +120,6 @@ async fn watch_crds(connection: &ClusterConnection, sender: mpsc::Sender<CrdWatc
         }
         sleep(reaction.pause).await;
     }
-}
-
-/// The resourceVersion of the list of CustomResourceDefinitions.
-pub(super) async fn current_version(connection: &ClusterConnection) -> Result<ResourceVersion, ReadError> {
-    let request = Request::new(CRDS).list_metadata(&ListParams::default().limit(1));
-    let response = send_and_read(&connection.client, request, connection.settings.response_timeout).await?;
-    let page = envelope::page(&response, &Plan::identity(), |_| ());
-    let page = page.map_err(|error| ReadError::rejected(format!("cannot decode the list: {error}")))?;
-    Ok(ResourceVersion::new(&page.resource_version))
 }
 
 async fn watch(

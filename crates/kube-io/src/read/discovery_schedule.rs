@@ -15,6 +15,9 @@ const DEBOUNCE_LIMIT: Duration = Duration::from_secs(1);
 const REPEATS: [Duration; 4] =
     [Duration::from_millis(300), Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(6)];
 
+/// The first discovery waits so long for the list of CRDs, so that one is enough.
+const FIRST_DELAY: Duration = Duration::from_secs(5);
+
 /// The factor for the interval while CRDs are watched. Kinds of aggregated API servers have no CRD, so that
 /// discovery still runs from time to time.
 const WATCHED_FACTOR: u32 = 10;
@@ -27,8 +30,10 @@ pub(super) enum CrdWatch {
         name: Box<str>,
         exists: bool,
     },
-    /// The watch has started. Earlier changes may be missing.
-    Up,
+    /// The watch has started, after a list of these CRDs. Earlier changes may be missing.
+    Up {
+        names: Vec<Box<str>>,
+    },
     Down,
 }
 
@@ -42,11 +47,13 @@ pub(super) struct DiscoverySchedule {
     not_before: Instant,
     /// The first change since the last discovery.
     first_change: Option<Instant>,
-    /// Changed CRDs that discovery does not reflect yet: whether they exist.
+    /// CRDs that discovery does not reflect yet: whether they exist. An API server that has just started serves
+    /// them a moment later, without an event.
     expected: BTreeMap<Box<str>, bool>,
-    /// The watch has just started. If the API server has just started, too, it serves the CRDs a moment
-    /// later, without an event.
-    is_new: bool,
+    /// Whether a CRD has changed since the last discovery that ended a series.
+    has_changed: bool,
+    /// Whether discovery has completed once.
+    has_completed: bool,
     /// An index of [`REPEATS`].
     repeats: usize,
 }
@@ -56,11 +63,12 @@ impl DiscoverySchedule {
         Self {
             interval,
             is_watched: false,
-            next: now,
+            next: now + FIRST_DELAY,
             not_before: now,
             first_change: None,
             expected: BTreeMap::new(),
-            is_new: false,
+            has_changed: false,
+            has_completed: false,
             repeats: REPEATS.len(),
         }
     }
@@ -73,18 +81,19 @@ impl DiscoverySchedule {
         match event {
             CrdWatch::Changed { name, exists } => {
                 self.expected.insert(name, exists);
+                self.has_changed = true;
                 self.repeats = 0;
                 self.soon(now);
             }
-            CrdWatch::Up => {
+            CrdWatch::Up { names } => {
                 self.is_watched = true;
-                self.is_new = true;
+                self.expected.extend(names.into_iter().map(|name| (name, true)));
                 self.repeats = 0;
-                self.soon(now);
+                self.no_later_than(now);
             }
             CrdWatch::Down => {
                 self.is_watched = false;
-                self.no_later_than(now + self.interval);
+                self.no_later_than(if self.has_completed { now + self.interval } else { now });
             }
         }
     }
@@ -94,23 +103,27 @@ impl DiscoverySchedule {
         self.soon(now);
     }
 
-    /// Discovery has completed. `is_served` says whether the kind of a CRD is served.
-    pub(super) fn completed(&mut self, is_served: impl Fn(&str) -> bool, now: Instant) {
+    /// Discovery has completed. `is_served` says whether the kind of a CRD is served, `is_complete` whether all
+    /// API groups are known.
+    pub(super) fn completed(&mut self, is_served: impl Fn(&str) -> bool, is_complete: bool, now: Instant) {
         self.first_change = None;
+        self.has_completed = true;
         self.next = now + if self.is_watched { self.interval * WATCHED_FACTOR } else { self.interval };
         self.expected.retain(|name, exists| is_served(name) != *exists);
         match REPEATS.get(self.repeats) {
-            Some(&pause) if self.is_new || !self.expected.is_empty() => {
+            Some(&pause) if !is_complete || !self.expected.is_empty() => {
                 self.repeats += 1;
                 self.no_later_than(now + pause);
             }
             // Once more: the change may be a new version of a kind that was served before.
-            Some(_) => {
+            Some(_) if self.has_changed => {
+                self.has_changed = false;
                 self.repeats = REPEATS.len();
                 self.no_later_than(now + DEBOUNCE_LIMIT);
             }
-            None => {
-                self.is_new = false;
+            _ => {
+                self.has_changed = false;
+                self.repeats = REPEATS.len();
                 self.expected.clear();
             }
         }
@@ -152,11 +165,13 @@ mod tests {
     /// With a CRD watch, after the discoveries of the start.
     fn settled(start: Instant) -> DiscoverySchedule {
         let mut schedule = DiscoverySchedule::new(INTERVAL, start);
-        schedule.crd_watch(CrdWatch::Up, start);
-        for _ in 0..=REPEATS.len() {
-            schedule.completed(|_| false, start);
-        }
+        schedule.crd_watch(up(), start);
+        schedule.completed(|_| true, true, start);
         schedule
+    }
+
+    fn up() -> CrdWatch {
+        CrdWatch::Up { names: vec!["widgets.acme.io".into()] }
     }
 
     /// The times of the discoveries until the schedule is idle, in milliseconds from the start.
@@ -169,7 +184,7 @@ mod tests {
         while times.len() < 10 && schedule.next() < last + INTERVAL * WATCHED_FACTOR {
             last = schedule.next();
             times.push(u64::try_from((last - start).as_millis()).unwrap());
-            schedule.completed(|_| is_served(last - start), last);
+            schedule.completed(|_| is_served(last - start), true, last);
         }
         times
     }
@@ -184,13 +199,24 @@ mod tests {
     fn it_polls_without_a_crd_watch() {
         let start = Instant::now();
         let mut schedule = DiscoverySchedule::new(INTERVAL, start);
-        assert_eq!(discoveries(&mut schedule, start, |_| false)[..3], [0, 30_000, 60_000]);
+        schedule.crd_watch(CrdWatch::Down, start);
+        assert_eq!(discoveries(&mut schedule, start, |_| true)[..3], [0, 30_000, 60_000]);
         let mut schedule = settled(start);
         schedule.crd_watch(CrdWatch::Down, start);
-        assert_eq!(discoveries(&mut schedule, start, |_| false)[..2], [30_000, 60_000]);
+        assert_eq!(discoveries(&mut schedule, start, |_| true)[..2], [30_000, 60_000]);
         let later = start + milliseconds(5);
-        schedule.crd_watch(CrdWatch::Up, later);
-        assert_eq!(discoveries(&mut schedule, start, |_| false)[0], 105, "earlier changes are not missed");
+        schedule.crd_watch(up(), later);
+        assert_eq!(discoveries(&mut schedule, start, |_| true)[0], 5, "earlier changes are not missed");
+    }
+
+    #[test]
+    fn the_first_discovery_waits_a_little_for_the_crds() {
+        let start = Instant::now();
+        let mut schedule = DiscoverySchedule::new(INTERVAL, start);
+        assert_eq!(schedule.next(), start + FIRST_DELAY);
+        let listed = start + milliseconds(20);
+        schedule.crd_watch(up(), listed);
+        assert_eq!(discoveries(&mut schedule, start, |_| true), [20], "one is enough");
     }
 
     /// It responds before it serves all CRDs, and sends no event when it does.
@@ -198,9 +224,21 @@ mod tests {
     fn an_api_server_that_has_just_started_is_asked_several_times() {
         let start = Instant::now();
         let mut schedule = DiscoverySchedule::new(INTERVAL, start);
-        schedule.completed(|_| false, start);
-        schedule.crd_watch(CrdWatch::Up, start);
-        assert_eq!(discoveries(&mut schedule, start, |_| false), [100, 400, 1400, 4400, 10_400]);
+        schedule.crd_watch(up(), start);
+        assert_eq!(discoveries(&mut schedule, start, |at| at > milliseconds(1000)), [0, 300, 1300]);
+    }
+
+    #[test]
+    fn an_api_group_that_does_not_respond_at_the_start_is_asked_for_several_times() {
+        let start = Instant::now();
+        let mut schedule = DiscoverySchedule::new(INTERVAL, start);
+        schedule.crd_watch(up(), start);
+        for pause in REPEATS {
+            schedule.completed(|_| true, false, start);
+            assert_eq!(schedule.next(), start + pause);
+        }
+        schedule.completed(|_| true, false, start);
+        assert_eq!(schedule.next(), start + INTERVAL * WATCHED_FACTOR);
     }
 
     #[test]

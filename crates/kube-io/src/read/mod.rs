@@ -11,6 +11,7 @@
 //!
 //! [`ClusterSnapshot`] reads a cluster once, without watches, for the command line.
 
+mod crd_list;
 mod discovery;
 mod discovery_loop;
 mod discovery_schedule;

@@ -13,7 +13,7 @@ use bellwether_wire::{
 use tokio::time::sleep;
 use tracing::{debug, info};
 
-use super::{ClusterConnection, discovery_loop::current_version};
+use super::{ClusterConnection, crd_list};
 
 /// The longest interval between an older list and the next one: a restore must be noticed before the versions
 /// have caught up.
@@ -33,7 +33,7 @@ pub(super) async fn restore_check(connection: &ClusterConnection) -> Infallible 
             detector = RestoreDetector::default();
         }
         let mut pause = interval;
-        match current_version(connection).await {
+        match crd_list::version(connection).await {
             Ok(version) => match detector.listed(&version) {
                 Seen::Current => {}
                 Seen::Stale => pause = pause.min(STALE_INTERVAL),
