@@ -26,7 +26,7 @@ use crate::{
     clock::now,
     connected_cluster::{ConnectedCluster, EventSenders, Generation},
     inventory::{Inventory, InventoryChange, InventorySettings},
-    labelled_kinds::LabelledKinds,
+    labelled_kinds::{LabelledKinds, SearchScope},
     leader_election::Leadership,
     metrics::Metrics,
     read::ReaderSettings,
@@ -57,7 +57,7 @@ pub struct ControllerLoop {
     senders: EventSenders,
     /// `None` without further clusters.
     inventory: Option<Inventory>,
-    /// Kinds with objects whose status an earlier process wrote. Without clusters, there are none.
+    /// Kinds with objects whose status an earlier process wrote.
     singletons: Option<mpsc::Receiver<GroupKind>>,
     /// Of the last connected cluster.
     generation: Generation,
@@ -128,6 +128,8 @@ impl ControllerLoop {
     pub fn start_inventory(&mut self, settings: InventorySettings) {
         if let Ok(hub) = self.clusters.get(&Cluster::hub()) {
             let (client, kinds) = (hub.client.clone(), hub.reader.kinds());
+            // All clusters may have gone while no process ran.
+            self.find_singletons(SearchScope::Patchable { namespace: settings.namespace.clone() });
             self.inventory = Some(Inventory::start(client, kinds, settings));
         }
     }
@@ -204,7 +206,7 @@ impl ControllerLoop {
         match change {
             InventoryChange::Added { cluster, metadata, access } => {
                 if self.generation == Generation(0) {
-                    self.find_singletons();
+                    self.find_singletons(SearchScope::All);
                 }
                 let Some(Inventory { remote, .. }) = &self.inventory else { return };
                 self.generation.0 += 1;
@@ -243,12 +245,15 @@ impl ControllerLoop {
         }
     }
 
-    fn find_singletons(&mut self) {
+    /// Ends an earlier search.
+    fn find_singletons(&mut self, scope: SearchScope) {
         let Ok(hub) = self.clusters.get(&Cluster::hub()) else { return };
         let (found, receiver) = mpsc::channel(64);
         let search = LabelledKinds {
+            scope,
             client: hub.client.clone(),
             kinds: hub.reader.kinds(),
+            required: GroupKind::bellwether("BindingPolicy"),
             selector: format!("{SINGLETON_LABEL}=true"),
             found: found.clone(),
         };

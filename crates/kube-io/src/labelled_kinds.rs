@@ -1,8 +1,8 @@
 //! Finds the kinds of the hub that have objects with a label, in one short list of each kind.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use bellwether_engine::{GroupKind, ServedResource};
+use bellwether_engine::{DiscoveredKinds, GroupKind, ServedResource, can_be_singleton};
 use bellwether_wire::{
     backoff::{Backoff, BackoffLimits},
     read_error::ReadError,
@@ -15,6 +15,7 @@ use tracing::debug;
 
 use crate::{
     read::{KindsReceiver, send_and_read},
+    rights::Rights,
     write::REQUEST_TIMEOUT,
 };
 
@@ -28,10 +29,24 @@ struct Page {
     items: Vec<Value>,
 }
 
+/// Which kinds are searched.
+pub(crate) enum SearchScope {
+    All,
+    /// Those whose objects this process may patch. Others cannot have got a label from it, unless its rights have
+    /// changed, or are for single namespaces.
+    Patchable {
+        /// Of this process.
+        namespace: String,
+    },
+}
+
 /// The search for kinds with a status of which an object has a label.
 pub(crate) struct LabelledKinds {
+    pub(crate) scope: SearchScope,
     pub(crate) client: Client,
     pub(crate) kinds: KindsReceiver,
+    /// The search waits until the hub serves this kind.
+    pub(crate) required: GroupKind,
     /// As in a list request: `KEY=VALUE`.
     pub(crate) selector: String,
     pub(crate) found: mpsc::Sender<GroupKind>,
@@ -43,15 +58,22 @@ impl LabelledKinds {
     pub(crate) async fn find(mut self) {
         let mut searched = BTreeSet::new();
         let mut backoff = Backoff::new(BACKOFF);
+        let mut rights = None;
         loop {
-            let Ok(kinds) = self.kinds.wait_for(Option::is_some).await.map(|kinds| kinds.clone()) else {
-                return;
+            let is_required = |kinds: &Arc<DiscoveredKinds>| kinds.served.contains_key(&self.required);
+            let kinds = self.kinds.wait_for(|kinds| kinds.as_ref().is_some_and(is_required)).await;
+            let Some(kinds) = kinds.ok().and_then(|kinds| kinds.clone()) else { return };
+            if rights.is_none() {
+                rights = self.rights().await;
+            }
+            let is_in_scope = |kind: &GroupKind, served: &ServedResource| {
+                served.has_status
+                    && can_be_singleton(kind)
+                    && rights.as_ref().is_none_or(|rights| rights.may_patch(kind, served))
             };
-            let kinds = kinds.unwrap_or_default();
-            let with_status = kinds.served.iter().filter(|(_, served)| served.has_status);
             let mut failure = None;
-            for (kind, served) in with_status {
-                if searched.contains(kind) {
+            for (kind, served) in &kinds.served {
+                if searched.contains(kind) || !is_in_scope(kind, served) {
                     continue;
                 }
                 match self.has_labelled(kind, served).await {
@@ -85,6 +107,15 @@ impl LabelledKinds {
                 }
             }
         }
+    }
+
+    /// `None` if all kinds are to be searched, or if the API server does not tell.
+    async fn rights(&self) -> Option<Rights> {
+        let SearchScope::Patchable { namespace } = &self.scope else { return None };
+        Rights::request(&self.client, namespace)
+            .await
+            .inspect_err(|error| debug!(%error, "cannot request the rights of this process"))
+            .ok()
     }
 
     async fn has_labelled(&self, kind: &GroupKind, served: &ServedResource) -> Result<bool, ReadError> {

@@ -13,5 +13,6 @@ pub mod leader_election;
 pub mod metrics;
 pub mod read;
 mod remote_cluster;
+mod rights;
 pub mod status_queries;
 pub mod write;

@@ -43,8 +43,8 @@ use collector::{CollectorState, CollectorVersion};
 use inventory::{Inventory, InventoryChange};
 use output::{Output, Wanted};
 use policy::PolicyState;
-pub use singleton::SINGLETON_LABEL;
 use singleton::Singletons;
+pub use singleton::{SINGLETON_LABEL, can_be_singleton};
 
 #[derive(Debug, Default)]
 pub(crate) struct CombinedStatuses {

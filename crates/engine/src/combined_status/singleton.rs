@@ -82,7 +82,8 @@ pub(super) enum WantedStatus {
     None,
 }
 
-pub(super) fn can_be_singleton(kind: &GroupKind) -> bool {
+/// Whether the status of objects of this kind may come from their only cluster.
+pub fn can_be_singleton(kind: &GroupKind) -> bool {
     // We write the statuses of our own kinds.
     !kind.is_bellwether() && !EXEMPT.contains(&(&*kind.group, &*kind.kind))
 }

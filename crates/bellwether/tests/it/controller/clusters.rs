@@ -102,7 +102,10 @@ async fn the_right_to_read_secrets_is_optional() -> Result<()> {
     let rules = vec![rule(&["get", "list", "watch"], "", &["secrets"])];
     hub.grant(&user, Some(&fixture.namespace), rules).await?;
     fixture.apply(&secret("east", &hub.admin().kubeconfig())).await?;
-    is_connected(&controller, "east").await
+    is_connected(&controller, "east").await?;
+    let log = controller.log_since_start();
+    assert!(!log.contains("deployments"), "it needs no right to search for singletons: {log}");
+    Ok(())
 }
 
 #[test]

@@ -108,7 +108,8 @@ async fn a_cluster_that_restarts_is_the_same_and_a_rebuilt_one_is_not() -> Resul
     fixture.objects_are(1).await
 }
 
-/// An earlier process wrote a status. At the start, the kind cannot be listed for a while.
+/// An earlier process wrote a status. At the start there is no cluster any more, and the kind cannot be listed for a
+/// while.
 #[tokio::test]
 async fn a_leftover_status_is_cleared_when_its_kind_can_be_listed() -> Result<()> {
     let hub = shared::cluster().await?;
@@ -132,7 +133,6 @@ async fn a_leftover_status_is_cleared_when_its_kind_can_be_listed() -> Result<()
     deployments.create(&PostParams::default(), &serde_json::from_value(web)?).await?;
     let status = Patch::Merge(json!({"status": {"replicas": 1}}));
     deployments.patch_status("web", &PatchParams::default(), &status).await?;
-    fixture.register("east", json!({}), &hub.admin().kubeconfig()).await?;
     eventually(TIMEOUT, "the list has failed", async || Ok(outage.strikes() >= 4)).await?;
     outage.lift();
     eventually(TIMEOUT, "the status is cleared, and the label removed", async || {
