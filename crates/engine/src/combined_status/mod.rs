@@ -371,7 +371,7 @@ impl Grouping for CombinedStatuses {
     }
 
     fn retry(&mut self, slot: &Slot, cx: &mut GroupingContext<'_>) {
-        self.retry_status(&slot.object, cx.now);
+        self.retry_status(&slot.object, cx);
     }
 
     fn group_count(&self) -> usize {

@@ -32,6 +32,9 @@ pub const SINGLETON_LABEL: &str = "bellwether.dev/singleton-status";
 
 const LABELLED: &str = "true";
 
+/// An API server may still make a write this long after its response was lost: it ends requests after a minute.
+const LATE_WRITE: SignedDuration = SignedDuration::from_secs(90);
+
 /// Their own controllers decide about deletion and registration by their status.
 const EXEMPT: &[(&str, &str)] = &[("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")];
 
@@ -41,7 +44,7 @@ type Key = (GroupKind, NamespacedName);
 pub(super) struct Singletons {
     /// The bindings that ask for the status of an object.
     asking: BTreeMap<Key, BTreeSet<BindingId>>,
-    /// Objects with the label.
+    /// Objects with the label, also those of which the watch does not show it yet.
     labelled: BTreeSet<Key>,
     writes: BTreeMap<Key, StatusWrites>,
     /// Objects to compare with what they should be.
@@ -58,6 +61,8 @@ struct StatusWrites {
     stored: Option<(Digest, Digest)>,
     /// A write whose result the watch has not shown yet.
     pending: Option<PendingStatus>,
+    /// The response to a write of the label was lost: until then, the object may get the label.
+    doubtful_label: Option<Timestamp>,
     overwrites: OverwriteBackoff,
 }
 
@@ -111,6 +116,21 @@ fn has_kind(keys: &BTreeSet<Key>, kind: &GroupKind) -> bool {
 
 fn is_labelled(facts: &Facts) -> bool {
     facts.labels.get(SINGLETON_LABEL) == Some(LABELLED)
+}
+
+/// The facts of an object in the hub. `None` if its kind is not watched at the moment.
+fn current<'f>((kind, name): &Key, feeds: &'f Feeds) -> Option<&'f Facts> {
+    let (id, feed) = feeds.of_kind(&Cluster::hub(), kind)?;
+    let is_current = feed.listed && feed.unreadable.is_none() && !feed.is_torn();
+    let object = feeds.find_in(id, name).filter(|_| is_current)?;
+    Some(&feeds.object(object)?.facts)
+}
+
+/// Until when the API server may still write a label.
+fn doubt_label(key: &Key, cx: &mut GroupingContext<'_>) -> Timestamp {
+    let until = cx.now.checked_add(LATE_WRITE).unwrap_or(cx.now);
+    cx.queue.schedule(until, Timer::Retry(slot(key)));
+    until
 }
 
 fn status_of(facts: &Facts) -> Option<Json> {
@@ -183,8 +203,9 @@ impl Singletons {
     pub(super) fn clock_set(&mut self, by: SignedDuration) {
         for writes in self.writes.values_mut() {
             writes.overwrites.clock_set(by);
-            if let Some(pending) = &mut writes.pending {
-                pending.until = pending.until.checked_add(by).unwrap_or(pending.until);
+            let pending = writes.pending.as_mut().map(|pending| &mut pending.until);
+            for until in pending.into_iter().chain(&mut writes.doubtful_label) {
+                *until = until.checked_add(by).unwrap_or(*until);
             }
         }
     }
@@ -335,6 +356,13 @@ impl CombinedStatuses {
             self.hold_leftover(&key.0, cx);
         }
         let writes = self.singletons.writes.entry(key.clone()).or_default();
+        if is_labelling {
+            writes.doubtful_label = match outcome {
+                Outcome::Failed(_) => Some(doubt_label(&key, cx)),
+                Outcome::Written(_) => None,
+                _ => writes.doubtful_label,
+            };
+        }
         let version = match outcome {
             Outcome::Written(version) => version.clone(),
             Outcome::Conflict => None,
@@ -369,10 +397,18 @@ impl CombinedStatuses {
     }
 
     /// Waited long enough for the watch, or for another writer.
-    pub(super) fn retry_status(&mut self, object: &ObjectKey, now: Timestamp) {
+    pub(super) fn retry_status(&mut self, object: &ObjectKey, cx: &mut GroupingContext<'_>) {
         let key = (object.kind.clone(), object.name.clone());
         if let Some(writes) = self.singletons.writes.get_mut(&key) {
-            writes.pending.take_if(|pending| pending.until <= now);
+            writes.pending.take_if(|pending| pending.until <= cx.now);
+            if writes.doubtful_label.take_if(|until| *until <= cx.now).is_some() {
+                match current(&key, cx.feeds) {
+                    // It was not written.
+                    Some(facts) if !is_labelled(facts) => _ = self.singletons.labelled.remove(&key),
+                    Some(_) => {}
+                    None => writes.doubtful_label = Some(doubt_label(&key, cx)),
+                }
+            }
         }
         self.singletons.unchecked.insert(key);
     }

@@ -283,6 +283,25 @@ fn policy_deleted_during_the_write_of_the_label() {
     }
 }
 
+#[test]
+fn policy_deleted_after_the_write_of_the_label_failed() {
+    for is_made in [false, true] {
+        let mut fleet = Fleet::new(&["a"]);
+        fleet.put("", deployment("web", None)).put("a", deployment("web", Some(3)));
+        let label = if is_made { Fault::LoseResponse } else { Fault::Fail };
+        fleet.faults.extend([Fault::None, label]);
+        fleet.faults.extend([Fault::Fail; 10]);
+        let clause = clause("web", &json!({"wantSingletonReportedState": true}));
+        fleet.put("", bind(&json!([{}]), &[clause]));
+        assert_eq!(web(&fleet), (is_made, Value::Null));
+        fleet.delete("", POLICY, "all").faults.clear();
+        assert!(fleet.followed("").contains(DEPLOYMENT), "the label may still be written");
+        fleet.pass(pause());
+        assert_eq!(web(&fleet), (false, Value::Null), "{is_made}");
+        assert!(!fleet.followed("").contains(DEPLOYMENT), "{is_made}");
+    }
+}
+
 /// A CRD may require fields of the status.
 #[test]
 fn cleared_status_is_removed() {
