@@ -20,8 +20,8 @@ pub enum ReadError {
     Forbidden { why: Arc<str> },
     /// The API server does not respond, or is overloaded. Nothing is wrong with the kind.
     Unavailable { why: Arc<str>, retry_after: Option<Duration> },
-    /// 5xx. The whole API server may be down for a while, or this kind for good: its conversion webhook or
-    /// its aggregated API server is down.
+    /// 5xx or 401. The whole API server may be down for a while, or the credentials have expired and are about to
+    /// be replaced; or this kind is down for good: its conversion webhook, or its aggregated API server.
     ServerError { why: Arc<str>, retry_after: Option<Duration> },
     /// Any other error response, or a response that cannot be decoded.
     Rejected { why: Arc<str> },
@@ -74,6 +74,7 @@ impl From<ApiError> for ReadError {
                 Self::Forbidden { why }
             }
             ErrorClass::Busy => Self::Unavailable { why, retry_after },
+            ErrorClass::Unauthorized => Self::ServerError { why, retry_after },
             // Includes a list that exceeds the limit of etcd: it may be shorter next time.
             _ if error.code.is_server_error() => Self::ServerError { why, retry_after },
             _ => Self::Rejected { why },
@@ -116,7 +117,7 @@ mod tests {
     #[case(410, ReadError::Expired)]
     #[case(404, ReadError::NotFound { why: "it".into() })]
     #[case(403, ReadError::Forbidden { why: "it".into() })]
-    #[case(401, ReadError::Rejected { why: "it".into() })]
+    #[case(401, ReadError::ServerError { why: "it".into(), retry_after: Some(Duration::from_secs(7)) })]
     #[case(405, ReadError::Rejected { why: "it".into() })]
     #[case(429, ReadError::Unavailable { why: "it".into(), retry_after: Some(Duration::from_secs(7)) })]
     #[case(500, ReadError::ServerError { why: "it".into(), retry_after: Some(Duration::from_secs(7)) })]
