@@ -7,7 +7,7 @@ use super::*;
 const STALENESS: &str = "10s";
 
 /// Clusters that no test breaks.
-async fn spokes() -> Result<&'static [Cluster; 3]> {
+pub(super) async fn spokes() -> Result<&'static [Cluster; 3]> {
     static SPOKES: OnceCell<Result<[Cluster; 3]>> = OnceCell::const_new();
     let start = async || {
         let (a, b, c) = tokio::try_join!(Cluster::start(), Cluster::start(), Cluster::start())?;
@@ -109,7 +109,7 @@ impl Fleet {
 }
 
 /// A Secret for the cluster `c1`, `c2`, ….
-fn registration(number: usize, kubeconfig: &str, tier: &str) -> String {
+pub(super) fn registration(number: usize, kubeconfig: &str, tier: &str) -> String {
     let name = format!("c{}", number + 1);
     json!({
         "apiVersion": "v1", "kind": "Secret",
@@ -120,7 +120,7 @@ fn registration(number: usize, kubeconfig: &str, tier: &str) -> String {
 }
 
 /// The rows of a result as lists of values; null if the collector has no result.
-fn rows_of(status: &Value, collector: &str) -> Value {
+pub(super) fn rows_of(status: &Value, collector: &str) -> Value {
     let mut results = status["results"].as_array().into_iter().flatten();
     let Some(result) = results.find(|result| result["name"] == collector) else { return Value::Null };
     let cell = |cell: &Value| match text(&cell["type"]).as_str() {
@@ -131,7 +131,7 @@ fn rows_of(status: &Value, collector: &str) -> Value {
     rows.map(|row| row["columns"].as_array().into_iter().flatten().map(cell).collect::<Value>()).collect()
 }
 
-fn deployment(name: &str) -> String {
+pub(super) fn deployment(name: &str) -> String {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": {"app": name}},
         "spec": {
@@ -144,16 +144,16 @@ fn deployment(name: &str) -> String {
     .to_string()
 }
 
-fn collector(name: &str, spec: &Value) -> String {
+pub(super) fn collector(name: &str, spec: &Value) -> String {
     own("StatusCollector", name, spec)
 }
 
-fn own(kind: &str, name: &str, spec: &Value) -> String {
+pub(super) fn own(kind: &str, name: &str, spec: &Value) -> String {
     json!({"apiVersion": "bellwether.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
         .to_string()
 }
 
-fn policy(name: &str, namespace: &str, clause: Value) -> String {
+pub(super) fn policy(name: &str, namespace: &str, clause: Value) -> String {
     let mut clause = clause;
     clause["namespaces"] = json!([namespace]);
     let spec = json!({

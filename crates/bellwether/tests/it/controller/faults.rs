@@ -13,6 +13,8 @@ mod clock;
 mod connections;
 mod crashes;
 mod dead_api_servers;
+mod fleet;
+mod fleet_writes;
 mod kinds_and_rights;
 mod namespace_actions;
 mod namespaces;

@@ -19,8 +19,11 @@ pub(super) struct ResourcePath {
 
 pub(super) const APPLICATIONS: ResourcePath =
     ResourcePath { root: "/apis/bellwether.dev/v1alpha1", plural: "applications" };
+pub(super) const COMBINED_STATUSES: ResourcePath =
+    ResourcePath { root: "/apis/bellwether.dev/v1alpha1", plural: "combinedstatuses" };
 pub(super) const DEPLOYMENTS: ResourcePath = ResourcePath { root: "/apis/apps/v1", plural: "deployments" };
 pub(super) const PODS: ResourcePath = ResourcePath { root: "/api/v1", plural: "pods" };
+pub(super) const SECRETS: ResourcePath = ResourcePath { root: "/api/v1", plural: "secrets" };
 pub(super) const CLAIMS: ResourcePath = ResourcePath { root: "/api/v1", plural: "persistentvolumeclaims" };
 pub(super) const JOBS: ResourcePath = ResourcePath { root: "/apis/batch/v1", plural: "jobs" };
 pub(super) const EVENTS: ResourcePath = ResourcePath { root: "/apis/events.k8s.io/v1", plural: "events" };
@@ -38,6 +41,15 @@ impl TestNamespace {
         Ok(Self { client, name, deleted: AtomicUsize::new(0) })
     }
 
+    /// A namespace of this name.
+    pub(super) async fn named(cluster: &Cluster, name: &str) -> Result<Self> {
+        let client = cluster.admin().client().await?;
+        let namespace = Self { client, name: name.to_owned(), deleted: AtomicUsize::new(0) };
+        let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        namespace.request(Method::POST, "/api/v1/namespaces", &object).await?;
+        Ok(namespace)
+    }
+
     /// The path of all objects of a resource, or of one.
     pub(super) fn path(&self, resource: ResourcePath, name: Option<&str>) -> String {
         let path = format!("{}/namespaces/{}/{}", resource.root, self.name, resource.plural);
@@ -51,6 +63,15 @@ impl TestNamespace {
         let request = Request::builder().method(&method).uri(path).header("content-type", content);
         let answer = self.client.request(request.body(serde_json::to_vec(body)?)?).await;
         answer.with_context(|| format!("{method} {path}"))
+    }
+
+    /// Creates an object at the path of its resource, or patches it.
+    pub(super) async fn apply(&self, path: &str, object: &Value) -> Result<()> {
+        let name = object["metadata"]["name"].as_str().context("an object without a name")?;
+        if self.request(Method::PATCH, &format!("{path}/{name}"), object).await.is_err() {
+            self.request(Method::POST, path, object).await?;
+        }
+        Ok(())
     }
 
     pub(super) async fn get(&self, resource: ResourcePath, name: &str) -> Result<Value> {

@@ -37,10 +37,9 @@ pub(super) struct Revision {
 /// The total number of objects and the number of ready ones, in the status of an Application.
 pub(super) type Counts = (u64, u64);
 
-const RESOURCES: [ResourcePath; 4] = [APPLICATIONS, DEPLOYMENTS, PODS, EVENTS];
-
-/// All revisions of the Applications, Deployments, Pods and Events of a namespace.
+/// All revisions of some resources in a namespace.
 pub(super) struct Observer {
+    resources: &'static [ResourcePath],
     revisions: Arc<Mutex<Vec<Revision>>>,
     /// The number of revisions.
     count: watch::Receiver<usize>,
@@ -48,11 +47,18 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// Observes from now on.
+    /// Observes Applications, Deployments, Pods and Events from now on.
     pub(super) async fn of(namespace: &TestNamespace) -> Result<Self> {
+        Self::of_resources(namespace, &[APPLICATIONS, DEPLOYMENTS, PODS, EVENTS]).await
+    }
+
+    pub(super) async fn of_resources(
+        namespace: &TestNamespace,
+        resources: &'static [ResourcePath],
+    ) -> Result<Self> {
         let (revisions, (sender, count)) = (Arc::<Mutex<Vec<Revision>>>::default(), watch::channel(0));
         let mut watches = JoinSet::new();
-        for resource in RESOURCES {
+        for &resource in resources {
             let path = namespace.path(resource, None);
             let list = list(&namespace.client, &path, "").await?;
             let mut view = View {
@@ -72,7 +78,7 @@ impl Observer {
                 }
             });
         }
-        Ok(Self { revisions, count, _watches: watches })
+        Ok(Self { resources, revisions, count, _watches: watches })
     }
 
     /// All revisions of a resource, ordered by resourceVersion.
@@ -100,7 +106,7 @@ impl Observer {
 
     /// Waits until all changes so far are recorded.
     pub(super) async fn catches_up(&self, namespace: &TestNamespace) -> Result<()> {
-        for resource in RESOURCES {
+        for &resource in self.resources {
             let list = list(&namespace.client, &namespace.path(resource, None), "").await?;
             let items = list["items"].as_array().into_iter().flatten();
             let there: BTreeMap<_, _> =
