@@ -14,6 +14,7 @@ mod connections;
 mod crashes;
 mod dead_api_servers;
 mod fleet;
+mod fleet_connections;
 mod fleet_writes;
 mod kinds_and_rights;
 mod namespace_actions;
