@@ -11,8 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result};
-use bellwether_testkit::{Fault, Part, Requests, Verb, eventually};
+use anyhow::{Context as _, Result, ensure};
+use bellwether_testkit::{Fault, FaultProxy, Part, Requests, Verb, eventually};
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
@@ -21,6 +21,7 @@ use tempfile::NamedTempFile;
 
 use super::{
     FaultFixture, MEMBERS, SHOP, TIMEOUT, dead_api_servers,
+    fleet::{COLLECTOR, FleetFixture},
     namespace_actions::{APPLICATIONS, PODS, ResourcePath},
     observer::Observer,
     recovered,
@@ -238,4 +239,45 @@ async fn a_probe_does_not_take_a_clock_that_was_set_for_silence() -> Result<()> 
         }
     }
     fixture.check_invariants(controller, 30).await
+}
+
+/// All times of the clusters are an hour off the controller's: a cluster is fresh while it responds, and nothing is
+/// written in vain.
+#[tokio::test]
+#[ignore = "needs libfaketime, which cargo xtask test finds"]
+async fn the_clock_of_clusters_is_an_hour_off() -> Result<()> {
+    let fleet = FleetFixture::new("clock-fleet").await?;
+    let spoke = FleetFixture::spoke().await?;
+    let slow = FaultProxy::before(spoke).await?;
+    fleet.register(0, spoke.admin()).await?;
+    fleet.register(1, &spoke.admin().via(slow.address())).await?;
+    fleet.deployment(SHOP).await?;
+    fleet.policy(SHOP, "10s", json!({"statusCollectors": [COLLECTOR]})).await?;
+    let mut replicas = 1;
+    for by in ["+1h", "-1h"] {
+        let clock = Clock::new()?;
+        clock.set(by)?;
+        let environment = clock.environment(false);
+        let access = fleet.hub.admin().via(fleet.proxy.address());
+        let arguments = [&fleet.arguments()[..], &["--leader-elect=false"]].concat();
+        let controller = Controller::launch_with(&access, &arguments, environment)?;
+        let seen = async {
+            replicas += 1;
+            fleet.report(SHOP, replicas).await?;
+            fleet.rows_are(SHOP, json!([["c1", false, replicas], ["c2", false, replicas]])).await?;
+            fleet.fence(2).await?;
+            let writes = fleet.writes();
+            fleet.fence(2).await?;
+            ensure!(fleet.writes() == writes, "it writes in vain: {:#?}", fleet.proxy.requests());
+
+            let all = Requests::all;
+            let held = [slow.inject(all(), Fault::HoldResponse), slow.inject(all(), Fault::HoldEvents)];
+            slow.cut_all().await;
+            fleet.rows_are(SHOP, json!([["c1", false, replicas], ["c2", true, replicas]])).await?;
+            drop(held);
+            fleet.rows_are(SHOP, json!([["c1", false, replicas], ["c2", false, replicas]])).await
+        };
+        seen.await.with_context(|| format!("{by}: {}", controller.log_since_start()))?;
+    }
+    Ok(())
 }
