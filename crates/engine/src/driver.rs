@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::id::Cluster;
 use crate::{
     clock::{Clock, Now},
+    combined_status::{BoundRows, BoundRowsQuery},
     effect::{Effect, Slot, Write},
     engine::Engine,
     event::{Event, Outcome},
@@ -123,6 +124,10 @@ impl Driver {
 
     pub fn summary(&self, now: Timestamp, kind: &GroupKind, name: &NamespacedName) -> GroupStatus {
         self.engine.summary(now, kind, name)
+    }
+
+    pub fn bound_rows(&self, now: Timestamp, query: &BoundRowsQuery) -> Option<BoundRows> {
+        self.engine.bound_rows(now, query)
     }
 
     #[cfg(feature = "planted")]

@@ -5,6 +5,8 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    clusters::Clusters,
+    combined_status::{BoundRows, BoundRowsQuery},
     effect::{Slot, Write},
     event::Outcome,
     facts::{Facts, OwnObject, ResourceVersion},
@@ -141,6 +143,16 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     }
 
     fn group(&self, _group: &GroupRef, _feeds: &Feeds, _now: Timestamp) -> Option<Group> {
+        None
+    }
+
+    /// Rows of bound objects; `None` while it is not known what is bound.
+    fn bound_rows(
+        &self,
+        _query: &BoundRowsQuery,
+        _read: (&Feeds, &Clusters),
+        _now: Timestamp,
+    ) -> Option<BoundRows> {
         None
     }
 

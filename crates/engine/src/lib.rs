@@ -73,7 +73,10 @@ pub use below::kinds_below;
 pub use clock::Now;
 pub use cluster_source::{ClusterSource, ClusterSources, NoSource};
 pub use clusters::ClusterStatus;
-pub use combined_status::{SINGLETON_LABEL, can_be_singleton};
+pub use combined_status::{
+    BoundRow, BoundRowKey, BoundRows, BoundRowsQuery, InvalidRowKey, RowFilter, RowVariables, SINGLETON_LABEL,
+    can_be_singleton,
+};
 pub use component_conditions::{ComponentCondition, ComponentConditions};
 pub use dialect::Dialect;
 pub use driver::Driver;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    ops::Bound,
     sync::Arc,
 };
 
@@ -242,7 +243,8 @@ fn json_length(result: &CombinedResult) -> usize {
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
     all: Slab<Binding>,
-    by_object: HashMap<(GroupKind, NamespacedName), BTreeMap<GroupId, BindingId>>,
+    /// Ordered within a kind, for pages.
+    by_object: HashMap<GroupKind, BTreeMap<NamespacedName, BTreeMap<GroupId, BindingId>>>,
 }
 
 impl Bindings {
@@ -255,32 +257,39 @@ impl Bindings {
     }
 
     pub(super) fn of_object(&self, kind: &GroupKind, name: &NamespacedName) -> Vec<(GroupId, BindingId)> {
-        // Avoids a clone of the key for objects that no policy binds.
-        if self.by_object.is_empty() {
-            return Vec::new();
-        }
-        let of_object = self.by_object.get(&(kind.clone(), name.clone()));
+        let of_object = self.by_object.get(kind).and_then(|of_kind| of_kind.get(name));
         of_object.into_iter().flatten().map(|(policy, id)| (*policy, *id)).collect()
     }
 
+    /// The objects of a kind from a name on, ordered by namespace and name, with their bindings.
+    pub(super) fn of_kind(
+        &self,
+        kind: &GroupKind,
+        from: Bound<&NamespacedName>,
+    ) -> impl Iterator<Item = (&NamespacedName, &BTreeMap<GroupId, BindingId>)> {
+        let of_kind = self.by_object.get(kind).into_iter();
+        of_kind.flat_map(move |of_kind| of_kind.range::<NamespacedName, _>((from, Bound::Unbounded)))
+    }
+
     pub(super) fn find(&self, policy: GroupId, kind: &GroupKind, name: &NamespacedName) -> Option<BindingId> {
-        self.by_object.get(&(kind.clone(), name.clone()))?.get(&policy).copied()
+        self.by_object.get(kind)?.get(name)?.get(&policy).copied()
     }
 
     pub(super) fn insert(&mut self, binding: Binding) -> BindingId {
-        let (policy, key) = (binding.policy, (binding.kind.clone(), binding.name.clone()));
+        let (policy, kind, name) = (binding.policy, binding.kind.clone(), binding.name.clone());
         let id = BindingId(self.all.insert(binding));
-        self.by_object.entry(key).or_default().insert(policy, id);
+        self.by_object.entry(kind).or_default().entry(name).or_default().insert(policy, id);
         id
     }
 
     pub(super) fn remove(&mut self, id: BindingId) -> Option<Binding> {
         let binding = self.all.try_remove(id.0)?;
-        let key = (binding.kind.clone(), binding.name.clone());
-        if let Some(of_object) = self.by_object.get_mut(&key) {
+        if let Some(of_kind) = self.by_object.get_mut(&binding.kind)
+            && let Some(of_object) = of_kind.get_mut(&binding.name)
+        {
             of_object.remove(&binding.policy);
             if of_object.is_empty() {
-                self.by_object.remove(&key);
+                of_kind.remove(&binding.name);
             }
         }
         Some(binding)

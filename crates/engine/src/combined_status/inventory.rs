@@ -164,7 +164,7 @@ impl Inventory {
     }
 }
 
-fn labels(status: &ClusterStatus) -> Labels {
+pub(super) fn labels(status: &ClusterStatus) -> Labels {
     let labels = status.metadata.labels.iter();
     labels.map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }

@@ -4,9 +4,10 @@
 //! `resolve.rs` finds the kinds, clusters and objects of a policy (`policy.rs`, `clause.rs`) when its spec, the
 //! collectors (`collector.rs`) or the clusters (`inventory.rs`) change. `rows.rs` keeps the rows of each binding
 //! (`binding.rs`) up to date, one by one, as objects change (`row.rs`) and as time passes. `output.rs` compares
-//! the results with the stored CombinedStatus.
+//! the results with the stored CombinedStatus. `bound_rows.rs` answers queries for the rows themselves.
 
 mod binding;
+mod bound_rows;
 mod clause;
 mod collector;
 mod inventory;
@@ -24,6 +25,7 @@ use bellwether_conditions::Statement;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
+    clusters::Clusters,
     condition_types::{COLLECTORS_AVAILABLE, RESOLVED, SINGLETONS_APPLY, VALID},
     effect::{Effect, Part, Slot, Urgency, Write},
     effect_queue::Timer,
@@ -39,6 +41,9 @@ use crate::{
 };
 
 use binding::{BindingId, Bindings};
+pub use bound_rows::{
+    BoundRow, BoundRowKey, BoundRows, BoundRowsQuery, InvalidRowKey, RowFilter, RowVariables,
+};
 use collector::{CollectorState, CollectorVersion};
 use inventory::{Inventory, InventoryChange};
 use output::{Output, Wanted};
@@ -372,6 +377,15 @@ impl Grouping for CombinedStatuses {
 
     fn retry(&mut self, slot: &Slot, cx: &mut GroupingContext<'_>) {
         self.retry_status(&slot.object, cx);
+    }
+
+    fn bound_rows(
+        &self,
+        query: &BoundRowsQuery,
+        read: (&Feeds, &Clusters),
+        now: Timestamp,
+    ) -> Option<BoundRows> {
+        self.rows_of(query, read, now)
     }
 
     fn group_count(&self) -> usize {

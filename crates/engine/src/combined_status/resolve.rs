@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_tables::Variable;
+use bellwether_tables::{Collector, Variable};
 
 use crate::{
     facts::Facts,
@@ -125,7 +125,8 @@ impl CombinedStatuses {
         let Some(policy) = self.policies.get(id) else { return };
         let of_kind = || clauses.iter().filter_map(|number| policy.clauses.get(*number));
         let collectors = of_kind().flat_map(|clause| &clause.collectors).map(|name| self.collector(name));
-        let (mut obj, mut returned) = requested(&collectors.collect::<Vec<_>>());
+        let collectors: Vec<_> = collectors.collect();
+        let (mut obj, mut returned) = requested(collectors.iter().filter_map(valid));
         if can_be_singleton(kind) && of_kind().any(|clause| clause.wants_singleton) {
             (obj, returned) = (obj.and(&status_field()), returned.and(&status_field()));
         }
@@ -327,7 +328,7 @@ impl CombinedStatuses {
         }
         let versions: Vec<_> = collectors.iter().map(|(_, version)| version.clone()).collect();
         if let Some(known) = self.bindings.get_mut(binding) {
-            (known.obj, known.returned) = requested(&versions);
+            (known.obj, known.returned) = requested(versions.iter().filter_map(valid));
         }
         let are_new =
             self.bindings.get_mut(binding).is_some_and(|binding| binding.set_collectors(&collectors));
@@ -442,10 +443,16 @@ impl CombinedStatuses {
     }
 }
 
+fn valid(version: &CollectorVersion) -> Option<&Collector> {
+    version.valid().map(|collector| &**collector)
+}
+
 /// What the expressions read of an object in the hub, and in a cluster.
-fn requested(collectors: &[CollectorVersion]) -> (RequestedFields, RequestedFields) {
+pub(super) fn requested<'c>(
+    collectors: impl Iterator<Item = &'c Collector>,
+) -> (RequestedFields, RequestedFields) {
     let (mut obj, mut returned) = (BTreeSet::new(), BTreeSet::new());
-    for collector in collectors.iter().filter_map(CollectorVersion::valid) {
+    for collector in collectors {
         obj.extend(collector.paths(Variable::Obj));
         returned.extend(collector.paths(Variable::Returned));
         for path in collector.paths(Variable::Propagation) {

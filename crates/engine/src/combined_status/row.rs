@@ -46,19 +46,23 @@ impl Report<'_> {
         evaluate(&Row { inventory, obj, returned, propagation: &propagation })
     }
 
-    /// What a stale cluster reported last does not make the object fine there.
-    fn propagation(&self, returned: &Value<'_>) -> Value<'static> {
+    /// The state and the progress. What a stale cluster reported last does not make the object fine there.
+    pub(super) fn health(&self) -> (State, Option<u8>) {
         let verdict = self.facts.map(|facts| &facts.verdict).filter(|_| !self.is_stale);
-        let (health, progress) = match (verdict, self.found) {
-            (Some(verdict), _) => (verdict.state, Value::Int(verdict.progress.into())),
-            (None, Some(false)) if !self.is_stale => (State::Missing, Value::Int(0)),
-            _ => (State::Unknown, Value::Null),
-        };
+        match (verdict, self.found) {
+            (Some(verdict), _) => (verdict.state, Some(verdict.progress)),
+            (None, Some(false)) if !self.is_stale => (State::Missing, Some(0)),
+            _ => (State::Unknown, None),
+        }
+    }
+
+    pub(super) fn propagation(&self, returned: &Value<'_>) -> Value<'static> {
+        let (health, progress) = self.health();
         let fields = [
             ("found", self.found.map_or(Value::Null, Value::Bool)),
             ("stale", Value::Bool(self.is_stale)),
             ("health", Value::Text(health.name().into())),
-            ("progress", progress),
+            ("progress", progress.map_or(Value::Null, |progress| Value::Int(progress.into()))),
             (
                 "observedGeneration",
                 returned.at("status.observedGeneration").map_or(Value::Null, Value::to_static),

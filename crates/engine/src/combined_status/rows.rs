@@ -169,13 +169,13 @@ impl CombinedStatuses {
 }
 
 /// Whether the object was decoded with these fields.
-fn keeps(object: &StoredObject, requested: &RequestedFields) -> bool {
+pub(super) fn keeps(object: &StoredObject, requested: &RequestedFields) -> bool {
     let values = object.facts.values.as_deref();
     requested.paths.is_empty() || values.is_some_and(|values| values.requested.covers(requested))
 }
 
 /// What one cluster says about an object; `None` if that is not known yet.
-fn report<'a>(
+pub(super) fn report<'a>(
     feed: &Feed,
     object: Option<&'a StoredObject>,
     requested: &RequestedFields,

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::Engine;
 use crate::{
     clusters::ClusterStatus,
+    combined_status::{BoundRows, BoundRowsQuery},
     effect::{Part, Slot, Write},
     event::Unreadable,
     facts::Facts,
@@ -78,6 +79,12 @@ impl Engine {
             let feed = self.feeds.of_kind(&Cluster::hub(), kind);
             GroupStatus::absent_or_unreadable(kind, feed.and_then(|(_, feed)| feed.unreadable.clone()))
         })
+    }
+
+    /// The rows of bound objects in their clusters; `None` while it is not known what is bound.
+    pub fn bound_rows(&self, now: Timestamp, query: &BoundRowsQuery) -> Option<BoundRows> {
+        let grouping = self.grouping(OwnKind::BindingPolicy).filter(|_| self.synced)?;
+        grouping.bound_rows(query, (&self.feeds, &self.clusters), now)
     }
 
     /// True if every group can be reported: all kinds are listed, and no relist is in progress.

@@ -9,9 +9,9 @@ use std::{
 
 use bellwether_api::{CombinedResult, ValueType};
 use bellwether_engine::{
-    Cluster, ClusterEvent, ClusterMetadata, DiscoveredKinds, Driver, Effect, Engine, Event, FeedEvent,
-    FeedId, GroupKind, Lens, NamespacedName, Now, Outcome, ProjectionContext, SINGLETON_LABEL,
-    ServedResource, Slot, Unreadable, Write,
+    BoundRows, BoundRowsQuery, Cluster, ClusterEvent, ClusterMetadata, DiscoveredKinds, Driver, Effect,
+    Engine, Event, FeedEvent, FeedId, GroupKind, Lens, NamespacedName, Now, Outcome, ProjectionContext,
+    SINGLETON_LABEL, ServedResource, Slot, Unreadable, Write,
 };
 use bellwether_simulation::{object::Object, objects};
 use jiff::{SignedDuration, Timestamp};
@@ -506,6 +506,16 @@ impl Fleet {
                 Effect::Changed(..) | Effect::Record(_) | Effect::Warn(_) => {}
             }
         }
+    }
+
+    /// An engine that has not read anything.
+    pub(crate) fn before_its_lists() -> Self {
+        let driver = Driver::new(Engine::new().with_combined_statuses(), 4);
+        Self { driver, ..Self::new(&[]) }
+    }
+
+    pub(crate) fn bound_rows(&self, query: &BoundRowsQuery) -> Option<BoundRows> {
+        self.driver.bound_rows(self.now, query)
     }
 
     /// The kinds that are followed in a cluster.

@@ -11,6 +11,7 @@ mod app_k8s_io;
 mod application_conditions;
 mod arbitrary_events;
 mod below;
+mod bound_rows;
 mod combined_status;
 mod deletion;
 mod dependencies;
