@@ -23,6 +23,7 @@ use tokio::{
 use tracing::{debug, error, info, warn};
 
 use crate::{
+    bound_objects::BoundObjects,
     clock::now,
     connected_cluster::{ConnectedCluster, EventSenders, Generation},
     inventory::{Inventory, InventoryChange, InventorySettings},
@@ -142,6 +143,12 @@ impl ControllerLoop {
         self.queries.handle()
     }
 
+    /// `None` without a connection to the hub, which there always is.
+    pub fn bound_objects(&self) -> Option<BoundObjects> {
+        let hub = self.clusters.get(&Cluster::hub()).ok()?;
+        Some(BoundObjects::new(self.handle(), hub.client.clone(), hub.reader.kinds()))
+    }
+
     /// Subscribes to the status of a group.
     pub fn follow(&mut self, kind: GroupKind, name: NamespacedName) -> watch::Receiver<GroupStatus> {
         self.queries.follow(kind, name)
@@ -177,7 +184,7 @@ impl ControllerLoop {
                     self.check_liveness();
                     // The engine learns of a changed wall clock before it answers.
                     let now = self.tick();
-                    query.answer(&self.driver, now.time);
+                    query.answer(&self.driver, &self.clusters, now.time);
                 }
                 changed = self.leadership.changed() => if changed.is_err() { break },
                 () = next_change(&mut self.restored) => {

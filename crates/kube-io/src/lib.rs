@@ -1,5 +1,6 @@
 //! Connects the engine to clusters: sends it the events of reflectors, and its writes to the API server.
 
+pub mod bound_objects;
 pub mod client;
 mod client_switch;
 mod clock;
@@ -13,6 +14,7 @@ pub mod leader_election;
 pub mod metrics;
 pub mod read;
 mod remote_cluster;
+pub mod reviews;
 mod rights;
 pub mod status_queries;
 pub mod write;

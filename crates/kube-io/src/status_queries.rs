@@ -1,8 +1,15 @@
-//! The status of groups, for tasks that do not have the engine: as a single query, or as a subscription.
+//! The status of groups, for tasks that do not have the engine: as a single query, or as a subscription. Other
+//! queries to the loop that has the engine take the same way.
 
-use bellwether_engine::{Driver, GroupKind, GroupSamples, GroupStatus, NamespacedName, OwnKind};
+use bellwether_engine::{
+    BoundRows, BoundRowsQuery, Cluster, ClusterSource as _, ClusterSources, Driver, GroupKind, GroupSamples,
+    GroupStatus, NamespacedName, OwnKind, ServedResource,
+};
 use jiff::Timestamp;
+use kube::Client;
 use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::connected_cluster::ConnectedCluster;
 
 const QUEUE_SIZE: usize = 64;
 
@@ -24,16 +31,43 @@ impl StatusHandle {
         self.0.send(Query::GroupSamples { limit, answer }).await.ok()?;
         response.await.ok()
     }
+
+    /// See [`Driver::bound_rows`]. `None` if the loop has ended.
+    pub(crate) async fn bound_rows(&self, query: BoundRowsQuery) -> Option<Option<BoundRows>> {
+        let (answer, response) = oneshot::channel();
+        self.0.send(Query::BoundRows { query: Box::new(query), answer }).await.ok()?;
+        response.await.ok()
+    }
+
+    /// The connections to clusters, and how each serves a kind. `None` if the loop has ended.
+    pub(crate) async fn connections(
+        &self,
+        kind: GroupKind,
+        clusters: Vec<Cluster>,
+    ) -> Option<Vec<Option<Connected>>> {
+        let (answer, response) = oneshot::channel();
+        self.0.send(Query::Connections { kind, clusters, answer }).await.ok()?;
+        response.await.ok()
+    }
 }
 
-#[derive(Debug)]
+/// The client of a cluster, and how it serves a kind, if it does.
+pub(crate) type Connected = (Client, Option<ServedResource>);
+
 pub(crate) enum Query {
     Summary { kind: GroupKind, name: NamespacedName, answer: oneshot::Sender<GroupStatus> },
     GroupSamples { limit: usize, answer: oneshot::Sender<GroupSamples> },
+    BoundRows { query: Box<BoundRowsQuery>, answer: oneshot::Sender<Option<BoundRows>> },
+    Connections { kind: GroupKind, clusters: Vec<Cluster>, answer: oneshot::Sender<Vec<Option<Connected>>> },
 }
 
 impl Query {
-    pub(crate) fn answer(self, driver: &Driver, now: Timestamp) {
+    pub(crate) fn answer(
+        self,
+        driver: &Driver,
+        connected: &ClusterSources<ConnectedCluster>,
+        now: Timestamp,
+    ) {
         // Sending fails if the receiver was dropped meanwhile.
         match self {
             Self::Summary { kind, name, answer } if !answer.is_closed() => {
@@ -42,7 +76,20 @@ impl Query {
             Self::GroupSamples { limit, answer } if !answer.is_closed() => {
                 let _ = answer.send(driver.group_samples(limit));
             }
-            Self::Summary { .. } | Self::GroupSamples { .. } => {}
+            Self::BoundRows { query, answer } if !answer.is_closed() => {
+                let _ = answer.send(driver.bound_rows(now, &query));
+            }
+            Self::Connections { kind, clusters, answer } if !answer.is_closed() => {
+                let connection = |cluster: &Cluster| {
+                    let connected = connected.get(cluster).ok()?;
+                    Some((connected.client.clone(), connected.served(&kind)))
+                };
+                let _ = answer.send(clusters.iter().map(connection).collect());
+            }
+            Self::Summary { .. }
+            | Self::GroupSamples { .. }
+            | Self::BoundRows { .. }
+            | Self::Connections { .. } => {}
         }
     }
 }
@@ -148,7 +195,7 @@ mod tests {
         let (kind, name) = group();
         let handle = queries.handle();
         let response = tokio::spawn(async move { handle.summary(kind, name).await });
-        queries.query().await.unwrap().answer(&driver, now().time);
+        queries.query().await.unwrap().answer(&driver, &ClusterSources::default(), now().time);
         assert_eq!(response.await.unwrap(), Some(GroupStatus::NotFound));
     }
 
