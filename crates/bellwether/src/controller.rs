@@ -1,6 +1,8 @@
 //! `bellwether controller`: publishes the status of Applications and Rollups in a cluster.
 
+mod bound_objects;
 mod probes;
+mod reviews;
 
 use std::{
     fs,
@@ -19,8 +21,10 @@ use bellwether_kube_io::{
     inventory::{AccessProviders, InventorySettings},
     leader_election::{LeaderElector, Leadership, LeaseSettings},
     read::ReaderSettings,
+    reviews::Reviewer,
     write::{CallError, REQUEST_TIMEOUT, Recorder, call, olm::sync_operator_condition},
 };
+use bellwether_server::{Api, Guard};
 use bellwether_wire::{ErrorClass, Verb};
 use jiff::Timestamp;
 use kube::Client;
@@ -39,7 +43,9 @@ use crate::{
     output::{Outcome, cause},
 };
 
+use bound_objects::FleetObjects;
 use probes::Probes;
+use reviews::HubReviews;
 
 const LEASE: &str = "bellwether-controller";
 
@@ -90,10 +96,10 @@ async fn control(command: &Controller) -> Result<()> {
     let login = ClientOptions { kubeconfig: command.kubeconfig.clone(), context: command.context.clone() };
     let connection = login.connect().await?;
     connection.check().await?;
-    let listener = TcpListener::bind(&command.listen).await.map_err(|error| {
+    let listener = TcpListener::bind(&command.http.listen).await.map_err(|error| {
         anyhow!(
             "cannot listen on {}: {}. Set --listen to ADDRESS:PORT with a free port",
-            command.listen,
+            command.http.listen,
             cause(&error)
         )
     })?;
@@ -145,6 +151,7 @@ async fn control(command: &Controller) -> Result<()> {
     if let Candidate::Elected(elector) = &candidate {
         controller_loop.relist_on(elector.restored());
     }
+    let reviewer = Reviewer::new(connection.client.clone());
     let olm = command.rollups.olm().map(|(target, rollup)| {
         let statuses =
             controller_loop.follow(GroupKind::bellwether("Rollup"), NamespacedName::new("", rollup));
@@ -152,7 +159,8 @@ async fn control(command: &Controller) -> Result<()> {
         tokio::spawn(sync_operator_condition(connection.client, target, rollup, statuses, leadership.clone()))
     });
     let probes = Arc::new(Probes::new(command, &controller_loop, leadership));
-    let server = tokio::spawn(bellwether_server::serve(listener, probes, when_true(stopped.clone())));
+    let api = api(command, &controller_loop, reviewer);
+    let server = tokio::spawn(bellwether_server::serve(listener, probes, api, when_true(stopped.clone())));
 
     controller_loop.run(when_true(stopped.clone())).await;
     if let Some(olm) = olm {
@@ -168,6 +176,15 @@ async fn control(command: &Controller) -> Result<()> {
         ended??;
     }
     Ok(())
+}
+
+/// BindingPolicies are cluster-scoped: a controller of one namespace has no bound objects.
+fn api(command: &Controller, controller_loop: &ControllerLoop, reviewer: Reviewer) -> Api {
+    let objects = controller_loop.bound_objects().filter(|_| command.watch_namespace.is_none());
+    let Some(objects) = objects else { return Api::default() };
+    let guard =
+        if command.http.anonymous_read { Guard::open() } else { Guard::new(Arc::new(HubReviews(reviewer))) };
+    Api::default().with_rows(Arc::new(FleetObjects(objects)), Arc::new(guard))
 }
 
 /// Controllers of different namespaces have different Leases.

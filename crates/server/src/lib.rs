@@ -7,10 +7,21 @@
 //! | `/readyz/rollups/NAME` | 200 when the Rollup is healthy, otherwise 503, with JSON that says why; 404 if it does not exist |
 //! | `/readyz/applications/NAMESPACE/NAME` | the same for an Application of `bellwether.dev` |
 //! | `/metrics` | metrics in the OpenMetrics text format |
+//! | `/api/v1/rows/RESOURCE[.GROUP][/NAMESPACE][/NAME]` | the rows of bound objects, as JSON, in pages |
+//! | `/api/v1/query` | StatusCollectors over the rows of bound objects |
+//!
+//! Probes and metrics are for everyone; what is below `/api` is for those whom the [`Guard`] lets pass.
 
 mod groups;
+mod guard;
+mod rows;
 
 pub use groups::Answer;
+pub use guard::{Access, Decision, Denied, Guard, Reviews};
+pub use rows::{
+    BoundObjects, FullRow, NamedSpec, ObjectsRequest, QueryRequest, QueryResponse, Refusal, RowsPage,
+    RowsRequest,
+};
 
 use std::{future::Future, io, pin::Pin, sync::Arc};
 
@@ -39,13 +50,25 @@ pub trait Process: Send + Sync + 'static {
     fn metrics(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>>;
 }
 
+/// What is served below `/api`.
+#[derive(Default)]
+pub struct Api(Router);
+
+impl Api {
+    #[must_use]
+    pub fn with_rows(self, objects: Arc<dyn BoundObjects>, guard: Arc<Guard>) -> Self {
+        Self(self.0.merge(rows::routes(objects, guard)))
+    }
+}
+
 /// Serves until `stop` completes, then finishes the requests in flight.
 pub async fn serve(
     listener: TcpListener,
     process: Arc<dyn Process>,
+    api: Api,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    axum::serve(listener, routes(process)).with_graceful_shutdown(stop).await
+    axum::serve(listener, routes(process).merge(api.0)).with_graceful_shutdown(stop).await
 }
 
 fn routes(process: Arc<dyn Process>) -> Router {

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod groups;
+mod http;
 mod query;
 mod rollups;
 
@@ -9,6 +10,7 @@ pub use clusters::{ClusterArgs, ClusterArgument, ClusterLabels, ClusterTarget, c
 pub use groups::{
     Adopt, BelowArgs, Demo, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait, Whose,
 };
+pub use http::HttpArgs;
 pub use query::{Query, QueryFormat};
 pub use rollups::Rollups;
 
@@ -162,7 +164,8 @@ const CONTROLLER_HELP: &str = "Examples:
     --leader-elect=false --without-health-rules
 
 Every flag can also be set as an environment variable, e.g. BELLWETHER_WATCH_NAMESPACE. Serves /healthz, /readyz and \
-/metrics, and the health of an Application or Rollup on /readyz/applications/NAMESPACE/NAME and /readyz/rollups/NAME. \
+/metrics, the health of an Application or Rollup on /readyz/applications/NAMESPACE/NAME and /readyz/rollups/NAME, and the \
+state of bound objects in all clusters on /api/v1/rows. \
 Ends on SIGINT and SIGTERM.";
 
 #[derive(Debug, Args)]
@@ -183,15 +186,8 @@ pub struct Controller {
     #[arg(long, value_name = "NAME", env = "BELLWETHER_WATCH_NAMESPACE", hide_env = true)]
     pub watch_namespace: Option<String>,
 
-    /// The address to serve probes and metrics on; port 0 picks a free port and logs it
-    #[arg(
-        long,
-        value_name = "ADDRESS:PORT",
-        default_value = "127.0.0.1:8080",
-        env = "BELLWETHER_LISTEN",
-        hide_env = true
-    )]
-    pub listen: String,
+    #[command(flatten)]
+    pub http: HttpArgs,
 
     /// How many Applications and Rollups have metrics of their own; further ones are only counted
     #[arg(

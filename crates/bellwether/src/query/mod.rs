@@ -11,7 +11,8 @@ use bellwether_inspect::fleet::{self, Evaluated, Fields, Fleet, ObjectQuery, Rea
 use bellwether_terminal::Screen;
 use jiff::Timestamp;
 
-use self::{input::Input, print::Answer, request::Request};
+pub(crate) use self::print::Answer;
+use self::{input::Input, request::Request};
 use crate::{cli::Query, output::Outcome, rules::Chosen};
 
 /// The exit code if something could not be read or evaluated.

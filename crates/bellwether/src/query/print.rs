@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The result of one collector over one set of rows.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     object: Option<ObjectKey>,
     clusters: ClusterCounts,
     result: CombinedResult,
@@ -25,7 +25,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn new(
+    pub(crate) fn new(
         evaluated: &Evaluated,
         result: CombinedResult,
         columns: Option<&[String]>,

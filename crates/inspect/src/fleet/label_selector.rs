@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bellwether_model::{Object, Value};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 /// A label selector: `app=web,tier!=test,region in (eu, us)`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,22 @@ impl Selector {
             return Err("the label selector is empty: use KEY=VALUE".to_owned());
         }
         Ok(Self { text: text.trim().to_owned(), requirements })
+    }
+
+    /// As in the spec of an object.
+    pub fn to_label_selector(&self) -> LabelSelector {
+        let requirement = |Requirement { key, test }: &Requirement| {
+            let (operator, values) = match test {
+                Test::In(values) => ("In", Some(values.clone())),
+                Test::NotIn(values) => ("NotIn", Some(values.clone())),
+                Test::Exists => ("Exists", None),
+                Test::Absent => ("DoesNotExist", None),
+            };
+            LabelSelectorRequirement { key: key.clone(), operator: operator.to_owned(), values }
+        };
+        let requirements: Vec<_> = self.requirements.iter().map(requirement).collect();
+        let match_expressions = (!requirements.is_empty()).then_some(requirements);
+        LabelSelector { match_expressions, ..LabelSelector::default() }
     }
 
     /// The text for an API server; None if everything matches.

@@ -1,9 +1,11 @@
 //! Objects of one kind in many clusters, read once, as the rows of StatusCollectors.
 //!
 //! [`read`] reads API servers and directories side by side: one that does not answer delays no other.
-//! [`tables`] makes rows of what was read, and evaluates collectors over them.
+//! [`tables`] makes rows of what was read, and evaluates collectors over them. [`tables_of_bound`] does so over rows
+//! from the memory of a controller.
 
 mod api_server;
+mod bound;
 mod directory;
 mod fields;
 mod found;
@@ -25,6 +27,7 @@ use self::{
     found::{FoundObject, inventory},
 };
 pub use self::{
+    bound::{Completion, is_complete, tables_of_bound},
     fields::Fields,
     label_selector::Selector,
     rows::{Evaluated, Shape, tables},

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bellwether_api::{ClusterCounts, MAX_NOT_REPORTING, NotReporting, NotReportingReason};
-use bellwether_engine::GroupKind;
+use bellwether_engine::{GroupKind, NamespacedName};
 use bellwether_model::Value;
 use bellwether_tables::{Collector, Row, Table};
 
@@ -69,12 +69,12 @@ pub fn tables(
                     }
                     (Some(known), _) => {
                         for object in known {
-                            rows.add(fleet, cluster, Some(object), &row_name(cluster, object));
+                            rows.add(fleet, cluster, Some(object), &row_name(&cluster.name, &object.name));
                         }
                     }
                     (None, Some(objects)) => {
                         for object in objects.keys() {
-                            rows.add(fleet, cluster, Some(object), &row_name(cluster, object));
+                            rows.add(fleet, cluster, Some(object), &row_name(&cluster.name, &object.name));
                         }
                     }
                     (None, None) => rows.add(fleet, cluster, None, &cluster.name),
@@ -111,11 +111,19 @@ fn found_objects(fleet: &Fleet) -> BTreeSet<ObjectKey> {
 }
 
 /// Where a table has several objects of a cluster, for the order of rows and in errors.
-fn row_name(cluster: &ReadCluster, object: &ObjectKey) -> Arc<str> {
-    format!("{} {}", cluster.name, object.name).into()
+pub(super) fn row_name(cluster: &str, object: &NamespacedName) -> Arc<str> {
+    format!("{cluster} {object}").into()
 }
 
-struct Rows {
+/// How a row counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    Reporting,
+    Stale,
+    Missing,
+}
+
+pub(super) struct Rows {
     tables: Vec<Table>,
     count: usize,
     /// Without names.
@@ -124,12 +132,12 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(collectors: &[Arc<Collector>]) -> Self {
+    pub(super) fn new(collectors: &[Arc<Collector>]) -> Self {
         let tables = collectors.iter().map(|collector| Table::new(Arc::clone(collector))).collect();
         Self { tables, count: 0, clusters: ClusterCounts::default(), not_reporting: BTreeSet::new() }
     }
 
-    fn evaluated(self, object: Option<ObjectKey>) -> Evaluated {
+    pub(super) fn evaluated(self, object: Option<ObjectKey>) -> Evaluated {
         let first = self.not_reporting.into_iter().take(MAX_NOT_REPORTING);
         let first = first.map(|(reason, name)| NotReporting { name: name.to_string(), reason });
         let clusters = ClusterCounts { not_reporting: first.collect(), ..self.clusters };
@@ -137,24 +145,12 @@ impl Rows {
     }
 
     fn add(&mut self, fleet: &Fleet, cluster: &ReadCluster, object: Option<&ObjectKey>, name: &Arc<str>) {
-        self.clusters.bound += 1;
         let found = object.and_then(|object| cluster.objects.as_ref()?.get(object));
         let of_hub = object.and_then(|object| fleet.hub.as_ref()?.objects.as_ref()?.get(object));
-        let propagation = match (&cluster.objects, found) {
-            (None, _) => {
-                self.clusters.stale += 1;
-                self.not_reporting.insert((NotReportingReason::Stale, Arc::clone(&cluster.name)));
-                Cow::Owned(unread())
-            }
-            (Some(_), None) => {
-                self.clusters.missing += 1;
-                self.not_reporting.insert((NotReportingReason::Missing, Arc::clone(&cluster.name)));
-                Cow::Owned(missing())
-            }
-            (Some(_), Some(found)) => {
-                self.clusters.reporting += 1;
-                Cow::Borrowed(&found.propagation)
-            }
+        let (presence, propagation) = match (&cluster.objects, found) {
+            (None, _) => (Presence::Stale, Cow::Owned(unread())),
+            (Some(_), None) => (Presence::Missing, Cow::Owned(missing())),
+            (Some(_), Some(found)) => (Presence::Reporting, Cow::Borrowed(&found.propagation)),
         };
         let obj = match (of_hub, found, object) {
             (Some(of_hub), ..) => Cow::Borrowed(&of_hub.fields),
@@ -165,8 +161,25 @@ impl Rows {
         let returned = found.map_or(Value::Null, returned);
         let row =
             Row { inventory: &cluster.inventory, obj: &obj, returned: &returned, propagation: &propagation };
+        self.push((&cluster.name, presence), name, &row);
+    }
+
+    pub(super) fn push(
+        &mut self,
+        (cluster, presence): (&Arc<str>, Presence),
+        name: &Arc<str>,
+        row: &Row<'_>,
+    ) {
+        let (count, reason) = match presence {
+            Presence::Reporting => (&mut self.clusters.reporting, None),
+            Presence::Stale => (&mut self.clusters.stale, Some(NotReportingReason::Stale)),
+            Presence::Missing => (&mut self.clusters.missing, Some(NotReportingReason::Missing)),
+        };
+        *count += 1;
+        self.clusters.bound += 1;
+        self.not_reporting.extend(reason.map(|reason| (reason, Arc::clone(cluster))));
         for table in &mut self.tables {
-            table.upsert(self.count, name, &row);
+            table.upsert(self.count, name, row);
         }
         self.count += 1;
     }
@@ -183,7 +196,7 @@ fn without_status(found: &FoundObject) -> Value<'static> {
 }
 
 /// The parts of the cluster's copy that collectors can read.
-fn returned(found: &FoundObject) -> Value<'static> {
+pub(super) fn returned(found: &FoundObject) -> Value<'static> {
     let part = |name: &'static str| Some((name, found.fields.get(name)?.clone()));
     map(["metadata", "spec", "status"].into_iter().filter_map(part))
 }

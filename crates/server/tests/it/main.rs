@@ -2,12 +2,14 @@
 
 #![expect(clippy::expect_used, reason = "a mistake in the client fails the test that uses it")]
 
+mod rows;
+
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use bellwether_conditions::Statement;
 use bellwether_engine::{GroupRef, NamespacedName, OwnKind, StatusSummary};
 use bellwether_model::{ConditionStatus, State};
-use bellwether_server::{Answer, Process, serve};
+use bellwether_server::{Answer, Api, Process, serve};
 use rstest::rstest;
 use serde_json::{Value, json};
 use tokio::{
@@ -61,11 +63,26 @@ fn summary(group: &GroupRef, healthy: bool) -> StatusSummary {
 
 /// The head and the body of the response.
 async fn ask(process: Known, method: &str, path: &str) -> (String, String) {
+    exchange(process, Api::default(), method, path, "", "").await
+}
+
+/// The same, with lines of headers and a body in the request.
+async fn exchange(
+    process: Known,
+    api: Api,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> (String, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    let server = tokio::spawn(serve(listener, Arc::new(process), std::future::pending()));
+    let server = tokio::spawn(serve(listener, Arc::new(process), api, std::future::pending()));
     let mut stream = TcpStream::connect(address).await.expect("a connection");
-    let request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+    );
     stream.write_all(request.as_bytes()).await.expect("it listens");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("it answers");
