@@ -65,6 +65,26 @@ pub(crate) fn json(value: &TypedValue) -> Json {
     json.unwrap_or_default()
 }
 
+/// The value that [`json`] makes this of.
+pub(crate) fn typed(json: &Json) -> TypedValue {
+    let of = |type_: ValueType| TypedValue {
+        type_,
+        string: None,
+        number: None,
+        bool: None,
+        object: None,
+        array: None,
+    };
+    match json {
+        Json::Null => of(ValueType::Null),
+        Json::Bool(bool) => TypedValue { bool: Some(*bool), ..of(ValueType::Bool) },
+        Json::Number(number) => TypedValue { number: Some(number.to_string()), ..of(ValueType::Number) },
+        Json::String(string) => TypedValue { string: Some(string.clone()), ..of(ValueType::String) },
+        Json::Array(_) => TypedValue { array: Some(json.clone()), ..of(ValueType::Array) },
+        Json::Object(_) => TypedValue { object: Some(json.clone()), ..of(ValueType::Object) },
+    }
+}
+
 fn number(text: &str) -> Json {
     if let Ok(number) = text.parse::<i64>() {
         return number.into();

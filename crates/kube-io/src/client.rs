@@ -112,7 +112,7 @@ impl ClientError {
 }
 
 /// The innermost source of an error, without the ` (os error 111)` that Rust appends.
-fn cause(error: &dyn Error) -> String {
+pub(crate) fn cause(error: &dyn Error) -> String {
     let text = root_cause(error);
     text.split_once(" (os error ").map_or(&*text, |(text, _)| text).to_owned()
 }

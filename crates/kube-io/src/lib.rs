@@ -6,6 +6,7 @@ mod client_switch;
 mod clock;
 mod cluster_client;
 mod connected_cluster;
+pub mod controller_client;
 pub mod controller_loop;
 mod identity;
 pub mod inventory;

@@ -93,7 +93,21 @@ impl Controller {
 
     /// The status code and the body of the response.
     pub async fn get(&self, path: &str) -> Result<(u16, String)> {
-        timeout(RESPONSE_TIMEOUT, self.request(path)).await.context("timed out")?
+        timeout(RESPONSE_TIMEOUT, self.request(path, "")).await.context("timed out")?
+    }
+
+    /// The same, with a bearer token.
+    pub async fn get_as(&self, token: &str, path: &str) -> Result<(u16, String)> {
+        let header = format!("authorization: Bearer {token}\r\n");
+        timeout(RESPONSE_TIMEOUT, self.request(path, &header)).await.context("timed out")?
+    }
+
+    /// As `127.0.0.1:8080`.
+    pub fn address(&self) -> Result<String> {
+        let log = self.log_since_start();
+        let address = log.rsplit_once(ADDRESS_MARKER).and_then(|(_, rest)| rest.split_whitespace().next());
+        let address = address.map(str::to_owned);
+        address.with_context(|| format!("the controller has not logged its address yet:\n{log}"))
     }
 
     /// The sum of all series of a metric, or the one series if `name` includes labels. `None` if it has no
@@ -113,13 +127,10 @@ impl Controller {
         samples.into_iter().map(value).sum::<Result<N>>().map(Some)
     }
 
-    async fn request(&self, path: &str) -> Result<(u16, String)> {
-        let log = self.log_since_start();
-        let address = log.rsplit_once(ADDRESS_MARKER).and_then(|(_, rest)| rest.split_whitespace().next());
-        let address =
-            address.with_context(|| format!("the controller has not logged its address yet:\n{log}"))?;
-        let mut stream = TcpStream::connect(address).await?;
-        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    async fn request(&self, path: &str, headers: &str) -> Result<(u16, String)> {
+        let address = self.address()?;
+        let mut stream = TcpStream::connect(&address).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{headers}\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;

@@ -21,6 +21,12 @@ pub(super) const QUERY_HELP: &str = "Examples:
   # Evaluate StatusCollectors for each Deployment with a label
   bellwether query collectors/ deployments -l app=web --cluster b=dump/
 
+  # Ask a running controller for all its clusters
+  kubectl -n bellwether-system port-forward deploy/bellwether 8080 &
+  BELLWETHER_TOKEN=$(kubectl create token viewer) \\
+    bellwether query --controller http://127.0.0.1:8080 -n shop \\
+    'SELECT inventory.name, propagation.health FROM deployments/web'
+
   # Print the StatusCollector that a statement means
   bellwether query --show \\
     'SELECT status.phase, COUNT(*) FROM pods GROUP BY status.phase'
@@ -42,11 +48,28 @@ pub struct Query {
     #[arg(long = "cluster", value_name = "NAME=…", value_parser = cluster)]
     pub clusters: Vec<ClusterArgument>,
 
+    /// Ask the controller at this address, which reads the objects that BindingPolicies bind
+    ///
+    /// It needs no kubeconfig: the controller answers for all its clusters from memory, as far as the user of
+    /// the token may read the objects in the hub. To reach a controller in a cluster, run kubectl port-forward.
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with_all = [
+            "clusters", "cluster_labels", "from", "kubeconfig", "context", "rules", "now", "request_timeout",
+        ]
+    )]
+    pub controller: Option<String>,
+
+    /// A file with the bearer token for --controller; defaults to the environment variable BELLWETHER_TOKEN
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "controller")]
+    pub token_file: Option<PathBuf>,
+
     /// Labels of a cluster in the inventory: NAME=KEY=VALUE,…; can be repeated
     #[arg(long, value_name = "NAME=KEY=VALUE,…", value_parser = labels, requires = "clusters")]
     pub cluster_labels: Vec<ClusterLabels>,
 
-    /// The namespace; defaults to that of the first context, and to all if only files are read
+    /// The namespace; defaults to that of the first context, and to all if only files are read, or with --controller
     #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]
     pub namespace: Option<String>,
 

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Result;
-use bellwether_api::{GROUP, VERSION};
+use bellwether_api::{GROUP, StatusCollectorSpec, VERSION};
 use bellwether_input::ObjectLocation;
 use bellwether_inspect::{fleet::Shape, shell::program};
 use bellwether_model::{Object, Plan};
@@ -33,6 +33,7 @@ pub(super) struct Input {
 pub(super) struct NamedCollector {
     pub(super) name: String,
     pub(super) collector: Arc<Collector>,
+    pub(super) spec: StatusCollectorSpec,
     manifest: Json,
     /// The columns to show, in order; None for all.
     pub(super) columns: Option<Vec<String>>,
@@ -68,6 +69,7 @@ impl Input {
         let named = NamedCollector {
             name: NAME_OF_STATEMENT.to_owned(),
             collector: Arc::new(collector),
+            spec: statement.spec,
             manifest,
             columns: Some(statement.columns),
             limit: statement.limit.unwrap_or(MAX_LIMIT),
@@ -146,6 +148,7 @@ fn read(
         name: or_unnamed(&written.name).to_owned(),
         collector: Arc::new(collector),
         limit: u64::try_from(spec.limit).unwrap_or(MAX_LIMIT),
+        spec,
         manifest: written.manifest,
         columns: None,
         offset: 0,

@@ -1,5 +1,6 @@
 //! `bellwether query`: collectors over many clusters, once.
 
+mod controller;
 mod input;
 mod print;
 mod request;
@@ -12,7 +13,7 @@ use bellwether_terminal::Screen;
 use jiff::Timestamp;
 
 pub(crate) use self::print::Answer;
-use self::{input::Input, request::Request};
+use self::{controller::FromController, input::Input, request::Request};
 use crate::{cli::Query, output::Outcome, rules::Chosen};
 
 /// The exit code if something could not be read or evaluated.
@@ -25,6 +26,14 @@ pub(crate) fn run(command: &Query, screen: Screen) -> Result<Outcome> {
     };
     if command.show {
         return input.show();
+    }
+    if let Some(address) = &command.controller {
+        return match controller::ask(address, command, &input) {
+            Ok(FromController { answers, errors }) => {
+                outcome(&answers, (errors, input.notes), command, screen)
+            }
+            Err(outcome) => Ok(outcome),
+        };
     }
     let chosen = match Chosen::by(&command.rules) {
         Ok(chosen) => chosen,
@@ -51,10 +60,20 @@ pub(crate) fn run(command: &Query, screen: Screen) -> Result<Outcome> {
         notes.extend(of_clusters(&fleet, |cluster| &cluster.notes));
         answers.extend(evaluated.iter().flat_map(|evaluated| answers_of(evaluated, &input, command)));
     }
+    outcome(&answers, (errors, notes), command, screen)
+}
+
+/// Prints answers, with what could not be read or evaluated.
+fn outcome(
+    answers: &[Answer],
+    (mut errors, mut notes): (Vec<String>, Vec<String>),
+    command: &Query,
+    screen: Screen,
+) -> Result<Outcome> {
     let several = answers.len() > 1;
     errors.extend(answers.iter().flat_map(|answer| answer.errors(several)));
     notes.extend(answers.iter().filter_map(|answer| answer.more(several)));
-    let text = match print::print(&answers, command.output, screen)? {
+    let text = match print::print(answers, command.output, screen)? {
         Ok(text) => text,
         Err(error) => return Ok(Outcome::bad_input(error)),
     };

@@ -4,14 +4,16 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use bellwether_api::{AggregationError, ClusterCounts, CombinedResult, ResultRow, RowError, TypedValue};
+use bellwether_engine::{GroupKind, NamespacedName};
 use bellwether_inspect::fleet::{Evaluated, ObjectKey};
 use bellwether_terminal::{Screen, printable};
-use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::{Map, Value as Json};
 
 use crate::{
     cli::QueryFormat,
     output::{as_json, as_yaml},
-    result_table::{self, json, text},
+    result_table::{self, json, text, typed},
 };
 
 /// The result of one collector over one set of rows.
@@ -39,6 +41,53 @@ impl Answer {
                 .collect(),
         };
         Self { object: evaluated.object.clone(), clusters: evaluated.clusters.clone(), result, shown, offset }
+    }
+
+    /// From the JSON that it is serialised to. `None` if it is something else.
+    pub(super) fn from_json(json: &Json, offset: u64) -> Option<Self> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Fields {
+            collector: String,
+            object: Option<ObjectFields>,
+            column_names: Vec<String>,
+            rows: Vec<Map<String, Json>>,
+            total_rows: i64,
+            truncated: bool,
+            #[serde(default)]
+            row_errors: Vec<RowError>,
+            #[serde(default)]
+            aggregation_errors: Vec<AggregationError>,
+            clusters: ClusterCounts,
+        }
+        #[derive(Deserialize)]
+        struct ObjectFields {
+            group: String,
+            kind: String,
+            #[serde(default)]
+            namespace: String,
+            name: String,
+        }
+        let fields = Fields::deserialize(json).ok()?;
+        let row = |row: Map<String, Json>| {
+            let columns = fields.column_names.iter().map(|name| typed(row.get(name).unwrap_or(&Json::Null)));
+            ResultRow { columns: columns.collect() }
+        };
+        let object = fields.object.map(|ObjectFields { group, kind, namespace, name }| ObjectKey {
+            kind: GroupKind::new(&group, &kind),
+            name: NamespacedName::new(&namespace, &name),
+        });
+        let result = CombinedResult {
+            name: fields.collector,
+            rows: fields.rows.into_iter().map(row).collect(),
+            total_rows: fields.total_rows,
+            truncated: fields.truncated,
+            row_errors: fields.row_errors,
+            aggregation_errors: fields.aggregation_errors,
+            column_names: fields.column_names.clone(),
+        };
+        let shown = (0..result.column_names.len()).collect();
+        Some(Self { object, clusters: fields.clusters, result, shown, offset })
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {

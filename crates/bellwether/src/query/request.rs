@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use bellwether_inspect::fleet::{ClusterToRead, NamespaceChoice, ObjectQuery, ReadFrom, Selector};
+use bellwether_inspect::fleet::{ClusterToRead, NamespaceChoice, ObjectQuery, ReadFrom, Selector, Shape};
 use bellwether_kube_io::client::ClientOptions;
 
 use super::input::Input;
@@ -19,6 +19,28 @@ pub(super) struct Request {
 
 /// One request for each kind.
 pub(super) fn requests(command: &Query, input: &Input) -> Result<Vec<Request>, String> {
+    let kinds = kinds(command, input)?;
+    let namespace = match &command.namespace {
+        Some(namespace) => NamespaceChoice::One(namespace.clone()),
+        None if command.all_namespaces => NamespaceChoice::All,
+        None => NamespaceChoice::Default,
+    };
+    let selector = selector(command)?;
+    let (hub, clusters) = clusters(command)?;
+    let request = |(kind, names)| Request {
+        hub: hub.clone(),
+        clusters: clusters.clone(),
+        objects: ObjectQuery { kind, names, namespace: namespace.clone(), selector: selector.clone() },
+    };
+    Ok(kinds.into_iter().map(request).collect())
+}
+
+pub(super) fn selector(command: &Query) -> Result<Selector, String> {
+    Ok(command.selector.as_deref().map(Selector::parse).transpose()?.unwrap_or_default())
+}
+
+/// The kinds to read, each with the names of objects; without names, all of its objects.
+pub(super) fn kinds(command: &Query, input: &Input) -> Result<Vec<(String, Vec<String>)>, String> {
     let mut kinds: Vec<(String, Vec<String>)> = Vec::new();
     match (&input.from, &*command.objects) {
         (Some(from), []) => kinds.push((from.kind.clone(), from.name.iter().cloned().collect())),
@@ -37,25 +59,10 @@ pub(super) fn requests(command: &Query, input: &Input) -> Result<Vec<Request>, S
             }
         }
     }
-    if input.from.is_none()
-        && matches!(input.shape, bellwether_inspect::fleet::Shape::OneTable)
-        && kinds.len() > 1
-    {
+    if input.from.is_none() && matches!(input.shape, Shape::OneTable) && kinds.len() > 1 {
         return Err("a statement reads objects of one kind".to_owned());
     }
-    let namespace = match &command.namespace {
-        Some(namespace) => NamespaceChoice::One(namespace.clone()),
-        None if command.all_namespaces => NamespaceChoice::All,
-        None => NamespaceChoice::Default,
-    };
-    let selector = command.selector.as_deref().map(Selector::parse).transpose()?.unwrap_or_default();
-    let (hub, clusters) = clusters(command)?;
-    let request = |(kind, names)| Request {
-        hub: hub.clone(),
-        clusters: clusters.clone(),
-        objects: ObjectQuery { kind, names, namespace: namespace.clone(), selector: selector.clone() },
-    };
-    Ok(kinds.into_iter().map(request).collect())
+    Ok(kinds)
 }
 
 /// Names of one kind are read together. A kind without a name means all of its objects.

@@ -5,6 +5,7 @@
 
 mod adopt;
 mod app_k8s_io;
+mod bound_rows;
 mod clusters;
 mod combined_status;
 mod events;

@@ -266,3 +266,25 @@ fn a_statement_as_a_collector() {
     let shown = run(&[sql, "--show"]);
     assert_snapshot!(shown);
 }
+
+const STATEMENT: &str = "SELECT COUNT(*) FROM deployments";
+
+/// What cannot be asked of a controller, and what keeps it from answering.
+#[rstest]
+#[case::with_a_cluster("with_a_cluster", &["--controller", "http://127.0.0.1:1", "--cluster", "east=east"])]
+#[case::with_files("with_files", &["--controller", "http://127.0.0.1:1", "--from", "hub"])]
+#[case::with_a_time("with_a_time", &["--controller", "http://127.0.0.1:1", "--now", NOW])]
+#[case::with_rules("with_rules", &["--controller", "http://127.0.0.1:1", "--rules", "hub"])]
+#[case::no_controller("no_controller", &["--controller", "http://127.0.0.1:1"])]
+#[case::invalid_address("invalid_address", &["--controller", "127.0.0.1:8080"])]
+#[case::over_a_network("over_a_network", &["--controller", "http://10.0.0.1:8080"])]
+#[case::no_token_file("no_token_file", &["--controller", "http://127.0.0.1:1", "--token-file", "nowhere"])]
+#[case::only_a_token("only_a_token", &["--token-file", "nowhere"])]
+#[case::invalid_selector("invalid_selector", &["--controller", "http://127.0.0.1:1", "-l", "a b"])]
+fn controllers(#[case] name: &str, #[case] arguments: &[&str]) -> std::io::Result<()> {
+    let mut command = command(&[&[STATEMENT][..], arguments].concat());
+    let run = Run::from(command.env("BELLWETHER_TOKEN", "secret").output()?);
+    assert!(!run.to_string().contains("secret"), "{run}");
+    assert_snapshot!(format!("controller_{name}"), run);
+    Ok(())
+}

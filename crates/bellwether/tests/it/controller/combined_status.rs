@@ -18,15 +18,15 @@ pub(super) async fn spokes() -> Result<&'static [Cluster; 3]> {
 }
 
 /// A namespace of this test in the hub and in each cluster, and a controller that knows the clusters by Secrets.
-struct Fleet {
-    hub: ControllerFixture,
+pub(super) struct Fleet {
+    pub(super) hub: ControllerFixture,
     spokes: Vec<ControllerFixture>,
-    controller: Controller,
+    pub(super) controller: Controller,
 }
 
 impl Fleet {
     /// The Secrets have the label `tier: edge`.
-    async fn new(hub: &Cluster, name: &str, clusters: &[&Cluster]) -> Result<Self> {
+    pub(super) async fn new(hub: &Cluster, name: &str, clusters: &[&Cluster]) -> Result<Self> {
         hub.install(&bellwether_api::crds()).await?;
         let fixture = ControllerFixture::in_cluster(hub, name).await?;
         let mut spokes = Vec::new();
@@ -48,7 +48,7 @@ impl Fleet {
     }
 
     /// In the hub and in every cluster.
-    async fn apply_everywhere(&self, manifest: &str) -> Result<()> {
+    pub(super) async fn apply_everywhere(&self, manifest: &str) -> Result<()> {
         self.hub.apply(manifest).await?;
         for spoke in &self.spokes {
             spoke.apply(manifest).await?;
@@ -56,7 +56,7 @@ impl Fleet {
         Ok(())
     }
 
-    async fn available(&self, spoke: usize, deployment: &str, available: u32) -> Result<()> {
+    pub(super) async fn available(&self, spoke: usize, deployment: &str, available: u32) -> Result<()> {
         let status = json!({
             "observedGeneration": 1, "replicas": 3, "updatedReplicas": 3, "readyReplicas": available,
             "availableReplicas": available,

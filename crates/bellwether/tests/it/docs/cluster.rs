@@ -24,7 +24,7 @@ use tokio::time::sleep;
 
 use super::{
     Outcome,
-    page::{Block, Page, Step, agrees, pages},
+    page::{Block, Page, agrees, pages},
     shell::Shell,
     updates,
 };
@@ -34,6 +34,9 @@ const FINAL: Duration = Duration::from_mins(1);
 
 /// The same while pages are updated: there is nothing to wait for but that it stays the same.
 const FINAL_IN_UPDATES: Duration = Duration::from_secs(4);
+
+/// Of a controller.
+const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
 
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -102,6 +105,12 @@ impl Session {
         Ok(())
     }
 
+    /// The command, with the address of the controller instead of the default one.
+    fn addressed(&self, command: &str) -> String {
+        let address = self.controllers.last().map_or(DEFAULT_ADDRESS, |controller| &controller.address);
+        command.replace(DEFAULT_ADDRESS, address)
+    }
+
     async fn run(&mut self, page: &Page, block: &Block) -> Result<()> {
         let shell = self.shell(&page.directory(), block.options.columns)?;
         let place = format!("{}:{}", page.name, block.line);
@@ -131,7 +140,7 @@ impl Session {
                 self.start(&step.command).await?;
                 Vec::new()
             } else {
-                let (output, ended) = output(&shell, &step).await?;
+                let (output, ended) = output(&shell, &self.addressed(&step.command), &step.output).await?;
                 code = ended;
                 output
             };
@@ -156,17 +165,17 @@ fn is_controller(command: &str) -> bool {
 }
 
 /// What a command prints in the end, and its exit code.
-async fn output(shell: &Shell, step: &Step) -> Result<(Vec<String>, Option<i32>)> {
+async fn output(shell: &Shell, command: &str, expected: &[String]) -> Result<(Vec<String>, Option<i32>)> {
     let begin = Instant::now();
     let final_after = if updates() { FINAL_IN_UPDATES } else { FINAL };
     let mut last: Option<(Vec<String>, Instant)> = None;
     loop {
-        let ran = shell.run(&step.command)?;
+        let ran = shell.run(command)?;
         let output = constant(ran.lines())?;
         let first = last.as_ref().filter(|(before, _)| *before == output).map(|(_, since)| *since);
         let since = first.unwrap_or_else(Instant::now);
         let is_final = since.elapsed() >= final_after || begin.elapsed() >= TIMEOUT;
-        if agrees(&step.output, &output) || !only_reads(&step.command) || is_final {
+        if agrees(expected, &output) || !only_reads(command) || is_final {
             return Ok((output, ran.code));
         }
         last = Some((output, since));
@@ -179,7 +188,7 @@ fn only_reads(command: &str) -> bool {
     let mut words = command.split_whitespace();
     let reads: &[&str] = match words.next() {
         Some("kubectl") => &["get", "wait"],
-        Some("bellwether") => &["status", "tree", "wait", "whose", "explain"],
+        Some("bellwether") => &["query", "status", "tree", "wait", "whose", "explain"],
         _ => &[],
     };
     words.next().is_some_and(|word| reads.contains(&word))

@@ -16,7 +16,7 @@ const FUNCTIONS: &str = r#"exec 2>&1
 bellwether() {
   case "$1 $2" in
     assess*|explain*|"rules test") set -- "$@" --now "$NOW" ;;
-    query*) set -- "$@" --now "$NOW" ;;
+    query*) case " $* " in *" --controller "*) ;; *) set -- "$@" --now "$NOW" ;; esac ;;
     status*|tree*|wait*|whose*|adopt*) case " $* " in *" --from "*) set -- "$@" --now "$NOW" ;; esac ;;
   esac
   "$BELLWETHER" "$@"
