@@ -111,6 +111,9 @@ async fn control(command: &Controller) -> Result<()> {
         listen = %format_args!("http://{}", listener.local_addr()?),
         "starting"
     );
+    if command.http.anonymous_read && !listener.local_addr()?.ip().is_loopback() {
+        warn!("--anonymous-read: everyone who can reach the address may read all bound objects");
+    }
 
     check_crds(&connection.client).await;
     let (leadership, candidate) = if command.leader_elect {
@@ -184,7 +187,7 @@ fn api(command: &Controller, controller_loop: &ControllerLoop, reviewer: Reviewe
     let Some(objects) = objects else { return Api::default() };
     let guard =
         if command.http.anonymous_read { Guard::open() } else { Guard::new(Arc::new(HubReviews(reviewer))) };
-    Api::default().with_rows(Arc::new(FleetObjects(objects)), Arc::new(guard))
+    Api::default().with_rows(Arc::new(FleetObjects::new(objects)), Arc::new(guard))
 }
 
 /// Controllers of different namespaces have different Leases.

@@ -3,7 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -31,7 +34,12 @@ const REQUESTS_AT_ONCE: usize = 8;
 /// A cluster that does not answer delays a response by this time at most.
 const OBJECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-const CLUSTER_GONE: &str = "cluster not connected";
+/// Of all objects of one call together: a bound of the memory.
+const MAX_BYTES: usize = 64 << 20;
+
+const UNREADABLE: &str = "cluster not connected, or kind not served";
+
+const TOO_LARGE: &str = "the objects of this request have more than 64 MiB together. Ask for fewer objects";
 
 #[derive(Clone)]
 pub struct BoundObjects {
@@ -119,29 +127,21 @@ impl BoundObjects {
     /// The JSON of each object in its cluster, in the order of the keys; `None` if it does not exist there. The
     /// cluster is the hub where its name is empty. Of Secrets and ConfigMaps, only the metadata is requested.
     pub async fn objects(&self, kind: &GroupKind, keys: Vec<BoundRowKey>) -> Vec<ReadObject> {
-        let mut objects: Vec<_> = keys.iter().map(|_| Err(CLUSTER_GONE.to_owned())).collect();
+        let mut objects: Vec<_> = keys.iter().map(|_| Err(UNREADABLE.to_owned())).collect();
         let mut of_clusters: BTreeMap<Cluster, Vec<(usize, NamespacedName)>> = BTreeMap::new();
         for (index, BoundRowKey { object, cluster }) in keys.into_iter().enumerate() {
             of_clusters.entry(cluster_of(&cluster)).or_default().push((index, object));
         }
         let clusters = of_clusters.keys().cloned().collect();
         let connections = self.queries.connections(kind.clone(), clusters).await.unwrap_or_default();
-        let mut reading = JoinSet::new();
+        let (mut reading, left) = (JoinSet::new(), Arc::new(AtomicUsize::new(MAX_BYTES)));
         for (names, connection) in of_clusters.into_values().zip(connections) {
-            let Some((client, served)) = connection else { continue };
-            let Some(served) = served else {
-                for (index, _) in names {
-                    if let Some(place) = objects.get_mut(index) {
-                        *place = Ok(None);
-                    }
-                }
-                continue;
-            };
-            let (kind, permits) =
-                (HubKind { kind: kind.clone(), served }, Arc::clone(&self.clusters_at_once));
+            let Some((client, Some(served))) = connection else { continue };
+            let kind = HubKind { kind: kind.clone(), served };
+            let (permits, left) = (Arc::clone(&self.clusters_at_once), Arc::clone(&left));
             reading.spawn(async move {
                 let _permit = permits.acquire_owned().await;
-                in_cluster(&client, &kind, names).await
+                in_cluster(&client, &kind, names, &left).await
             });
         }
         while let Some(read) = reading.join_next().await {
@@ -158,11 +158,12 @@ impl BoundObjects {
 /// `None` if the object does not exist.
 pub type ReadObject = Result<Option<Bytes>, String>;
 
-/// After one request without a response, the others are not waited for.
+/// After one request without a response, the others are not waited for. `left`: how many bytes may still be read.
 async fn in_cluster(
     client: &Client,
     kind: &HubKind,
     names: Vec<(usize, NamespacedName)>,
+    left: &AtomicUsize,
 ) -> Vec<(usize, ReadObject)> {
     let silent: &OnceLock<String> = &OnceLock::new();
     let read = names.into_iter().map(|(index, name)| async move {
@@ -177,6 +178,12 @@ async fn in_cluster(
                 why
             }),
         };
+        let object = object.and_then(|object| {
+            let length = object.as_ref().map_or(0, Bytes::len);
+            let take = |left: usize| left.checked_sub(length);
+            let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+            taken.map(|_| object).map_err(|_| TOO_LARGE.to_owned())
+        });
         (index, object)
     });
     stream::iter(read).buffer_unordered(REQUESTS_AT_ONCE).collect().await

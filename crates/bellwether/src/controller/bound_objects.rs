@@ -15,7 +15,7 @@ use bellwether_server::{
 use bellwether_tables::Collector;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Map, Value as Json};
-use tokio::{task::spawn_blocking, time::timeout};
+use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 
 use crate::query::Answer;
 
@@ -26,10 +26,13 @@ const MAX_STEPS: usize = 50;
 const STEP: usize = 500;
 
 /// Rows of one query: a bound of its memory.
-const MAX_ROWS: usize = 100_000;
+const MAX_ROWS: usize = 20_000;
 
 /// Objects that one query reads from clusters.
 const MAX_READ: usize = 2_000;
+
+/// Requests that need much memory, at the same time. Others wait.
+const LARGE_REQUESTS: usize = 4;
 
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -40,7 +43,10 @@ const REMEDY: &str = "the controller does not read it in clusters. Bind it, or r
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-pub(super) struct FleetObjects(pub(super) fleet::BoundObjects);
+pub(super) struct FleetObjects {
+    objects: fleet::BoundObjects,
+    large_requests: Semaphore,
+}
 
 type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
 
@@ -51,7 +57,7 @@ impl BoundObjects for FleetObjects {
         as_kubectl: bool,
     ) -> Pending<'a, Option<(GroupKind, ServedResource)>> {
         Box::pin(async move {
-            match self.0.kind(word, as_kubectl).await {
+            match self.objects.kind(word, as_kubectl).await {
                 Ok(HubKind { kind, served }) => Ok(Some((kind, served))),
                 Err(KindError::NoSuchKind(unknown)) if unknown.candidates.is_empty() => Ok(None),
                 // Discovery is open to every user.
@@ -75,6 +81,10 @@ impl BoundObjects for FleetObjects {
 }
 
 impl FleetObjects {
+    pub(super) fn new(objects: fleet::BoundObjects) -> Self {
+        Self { objects, large_requests: Semaphore::new(LARGE_REQUESTS) }
+    }
+
     async fn page(&self, request: RowsRequest) -> Result<RowsPage, Refusal> {
         let RowsRequest { mut query, cluster_selector, full } = request;
         query.filter.cluster_selector = selector(cluster_selector.as_deref())?;
@@ -95,19 +105,21 @@ impl FleetObjects {
             let namespace = query.namespace.as_deref().unwrap_or_default();
             return Err(self.unbound(&kind, &NamespacedName::new(namespace, &name)).await);
         }
+        // The semaphore is never closed.
+        let _permit = if full { self.large_requests.acquire().await.ok() } else { None };
         let rows = if full { self.full(&kind, rows).await } else { rows.into_iter().map(alone).collect() };
         Ok(RowsPage { rows, next })
     }
 
     async fn step(&self, query: BoundRowsQuery) -> Result<BoundRows, Refusal> {
-        self.0.rows(query).await.ok_or_else(|| Refusal::Unavailable(NOT_KNOWN.to_owned()))
+        self.objects.rows(query).await.ok_or_else(|| Refusal::Unavailable(NOT_KNOWN.to_owned()))
     }
 
     /// Why an object has no rows.
     async fn unbound(&self, kind: &GroupKind, name: &NamespacedName) -> Refusal {
-        let served = self.0.served(kind);
+        let served = self.objects.served(kind);
         let exists = match served {
-            Some(served) => self.0.exists_in_hub(&HubKind { kind: kind.clone(), served }, name).await,
+            Some(served) => self.objects.exists_in_hub(&HubKind { kind: kind.clone(), served }, name).await,
             None => Ok(false),
         };
         match exists {
@@ -122,7 +134,7 @@ impl FleetObjects {
     /// The rows with the objects as their clusters have them now.
     async fn full(&self, kind: &GroupKind, rows: Vec<BoundRow>) -> Vec<FullRow> {
         let keys = rows.iter().filter(|row| row.found != Some(false)).map(|row| row.key.clone());
-        let objects = self.0.objects(kind, keys.collect()).await;
+        let objects = self.objects.objects(kind, keys.collect()).await;
         let mut objects = objects.into_iter();
         let with_object = |row: BoundRow| {
             let object = if row.found == Some(false) { None } else { objects.next() };
@@ -138,6 +150,8 @@ impl FleetObjects {
 
     async fn evaluate(&self, request: QueryRequest, kind: GroupKind) -> Result<QueryResponse, Refusal> {
         let collectors = compile(&request.collectors)?;
+        // The semaphore is never closed.
+        let _permit = self.large_requests.acquire().await.ok();
         let shape = if request.one_table { Shape::OneTable } else { Shape::TableForEachObject };
         let (mut rows, mut errors) = self.bound_rows(&request.objects, &kind, &collectors).await?;
         let fields = Fields::of(collectors.iter().map(|collector| &**collector));
@@ -169,7 +183,7 @@ impl FleetObjects {
         kind: &GroupKind,
         collectors: &[Arc<Collector>],
     ) -> Result<(Vec<BoundRow>, Vec<String>), Refusal> {
-        let served = self.0.served(kind);
+        let served = self.objects.served(kind);
         let namespace =
             objects.namespace.as_deref().filter(|_| served.is_some_and(|served| served.namespaced));
         let mut query = BoundRowsQuery {
@@ -238,8 +252,8 @@ impl FleetObjects {
         let hub_keys = of_hub.into_iter().map(|object| BoundRowKey { object, cluster: Arc::default() });
         let hub_keys: Vec<_> = hub_keys.collect();
         let (in_hub, in_clusters) = tokio::join!(
-            self.0.objects(completion.kind, hub_keys.clone()),
-            self.0.objects(completion.kind, keys)
+            self.objects.objects(completion.kind, hub_keys.clone()),
+            self.objects.objects(completion.kind, keys)
         );
         let mut errors = set_obj(rows, &hub_keys, in_hub, completion);
         for (row, object) in rows.iter_mut().filter(incomplete).zip(in_clusters) {
