@@ -9,7 +9,7 @@ use bellwether_health::{
     explain,
 };
 use bellwether_input::InputError;
-use bellwether_inspect::owner_tree::reason_and_message;
+use bellwether_inspect::owner_tree::{at, reason_and_message};
 use bellwether_model::{Object, State};
 use bellwether_terminal::printable;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
@@ -32,6 +32,8 @@ pub(crate) struct Identity {
     /// Empty for a cluster-scoped object.
     pub(crate) namespace: String,
     pub(crate) name: String,
+    /// The cluster that it is in, if the user names several.
+    pub(crate) cluster: Option<String>,
 }
 
 #[derive(Debug)]
@@ -57,6 +59,7 @@ impl Assessor<'_> {
             kind: object.kind().to_owned(),
             namespace: object.namespace().to_owned(),
             name: object.name().to_owned(),
+            cluster: None,
         };
         let mut evidence = None;
         let assessment = match self.dialect {
@@ -70,6 +73,13 @@ impl Assessor<'_> {
             Dialect::Argo => Assessment::Argo(argo::assess(object)),
         };
         Row { identity, assessment, evidence }
+    }
+}
+
+impl Row {
+    pub(crate) fn in_cluster(mut self, cluster: String) -> Self {
+        self.identity.cluster = Some(cluster);
+        self
     }
 }
 
@@ -89,10 +99,11 @@ impl Identity {
         printable(&format!("{}{group}/{}", self.kind.to_lowercase(), self.name)).into_owned()
     }
 
-    /// `Deployment shop/web`
+    /// `Deployment shop/web`, `Deployment shop/web @west`
     pub(crate) fn heading(&self) -> String {
         let separator = if self.namespace.is_empty() { "" } else { "/" };
-        printable(&format!("{} {}{separator}{}", self.kind, self.namespace, self.name)).into_owned()
+        let at = at(self.cluster.as_deref());
+        printable(&format!("{} {}{separator}{}{at}", self.kind, self.namespace, self.name)).into_owned()
     }
 }
 
@@ -177,6 +188,9 @@ impl Serialize for Row {
             fields.serialize_entry("namespace", &self.identity.namespace)?;
         }
         fields.serialize_entry("name", &self.identity.name)?;
+        if let Some(cluster) = &self.identity.cluster {
+            fields.serialize_entry("cluster", cluster)?;
+        }
         match &self.assessment {
             Assessment::Native(verdict) => {
                 fields.serialize_entry("state", &verdict.state)?;

@@ -32,6 +32,10 @@ pub(crate) fn run(command: &Explain, screen: Screen) -> Result<Outcome> {
         let error = "--from requires objects as KIND/NAME. To explain the files themselves, remove --from";
         return Ok(Outcome::bad_input(error.to_owned()));
     }
+    if !command.fleet.clusters.clusters.is_empty() {
+        let error = "--cluster requires objects as KIND/NAME, e.g. deploy/web";
+        return Ok(Outcome::bad_input(error.to_owned()));
+    }
     if let Some(word) =
         command.objects.files.iter().filter_map(|file| file.to_str()).find(|word| is_name(word))
     {
@@ -87,7 +91,11 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         Ok(chosen) => chosen,
         Err(outcome) => return Ok(outcome),
     };
-    let (location, now) = (location.location_with(&command.below), now.unwrap_or_else(Timestamp::now));
+    let location = match command.fleet.of(location.location_with(&command.below)) {
+        Ok(location) => location,
+        Err(error) => return Ok(Outcome::bad_input(error)),
+    };
+    let now = now.unwrap_or_else(Timestamp::now);
     let read = || {
         let observation =
             Observation::read_own_kinds(&location, now, &[GroupKind::bellwether("HealthRule")])?;
@@ -97,13 +105,24 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         let assessor = Assessor { dialect: Dialect::Native, context, evidence: true };
         let (mut rows, mut problems, mut notes) =
             (Vec::new(), observation.notes.problems.clone(), observation.notes.notes.clone());
+        problems.extend(observation.notes.unread_clusters.iter().cloned());
         // With --rules or --no-builtin, the user wants the verdict of those rules on the stored status.
-        let is_counted = rules.is_empty() && !no_builtin;
+        let is_counted = rules.is_empty() && !no_builtin && location.clusters.is_empty();
         let applications = Observation::open(&location, now, GroupQuery::All { all_namespaces: false });
         let applications = applications.ok().filter(|_| is_counted);
         let groups = applications.as_ref().map(Observation::groups).unwrap_or_default();
         for word in objects {
             let (kind, name) = observation.object_named(word)?;
+            if !location.clusters.is_empty() {
+                let found = observation.with_in_clusters(&kind, &name, &|object| assessor.assess(object));
+                for row in found {
+                    match row {
+                        Ok((cluster, row)) => rows.push(Ok(row.in_cluster(cluster))),
+                        Err(problem) => problems.push(problem),
+                    }
+                }
+                continue;
+            }
             let row = observation.with(&kind, &name, &|object| assessor.assess(object))?;
             let mut row = row.with_context(|| observation.not_found(&kind, &name))?;
             if is_counted {

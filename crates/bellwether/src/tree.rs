@@ -1,6 +1,6 @@
 //! `bellwether tree`: a group, its members, and the objects that they own.
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use bellwether_inspect::{
     observe::{GroupQuery, Observation},
     owner_tree::read_tree,
@@ -16,8 +16,8 @@ use crate::{
 
 pub(crate) fn run(command: &Tree, screen: Screen) -> Result<Outcome> {
     let read = || {
-        let (location, now) = (command.input.location_with(&command.below), command.input.now());
-        let observation = Observation::open(&location, now, GroupQuery::One(&command.name))?;
+        let location = command.location().map_err(Error::msg)?;
+        let observation = Observation::open(&location, command.input.now(), GroupQuery::One(&command.name))?;
         let group = observation.group(&command.name)?;
         let all = command.all || !matches!(command.output, GroupFormat::Table);
         let (tree, notes) = read_tree(&group, &observation, all)?;

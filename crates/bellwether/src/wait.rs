@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use bellwether_engine::Group;
 use bellwether_inspect::{
     observe::{EvaluationScope, GroupQuery, LiveObservation, Notes, Observation, ObservedCluster},
@@ -39,8 +39,8 @@ fn exit_code(outcome: WaitOutcome) -> u8 {
 }
 
 fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
-    let (location, now) = (command.input.location_with(&command.below), command.input.now());
-    let observation = Observation::open(&location, now, GroupQuery::One(&command.name))?;
+    let location = command.location().map_err(Error::msg)?;
+    let observation = Observation::open(&location, command.input.now(), GroupQuery::One(&command.name))?;
     let group = observation.group(&command.name)?;
     let mut state = WaitState::new(&group, command.options())?;
     let (end, last) = match observation.cluster() {
@@ -51,7 +51,14 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
         }
         Some(cluster) => {
             let scope = observation.scope_of(&group);
-            let view = WaitView { group, scope, begun, timeout: command.timeout, cluster };
+            let view = WaitView {
+                group,
+                scope,
+                begun,
+                timeout: command.timeout,
+                cluster,
+                observation: &observation,
+            };
             match cluster.runtime().block_on(view.run(&mut state, screen))? {
                 Some(ended) => ended,
                 None => return Ok(Outcome { code: INTERRUPTED, ..Outcome::default() }),
@@ -74,7 +81,8 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
     let _ = writeln!(text, "{}", printable(&end.text));
     let is_ready = outcome == WaitOutcome::Reached;
     let below: Vec<_> = observation.notes.of_below(is_ready).map(|(_, note)| note.clone()).collect();
-    let Notes { problems, mut notes, forbidden, .. } = observation.notes;
+    let Notes { mut problems, unread_clusters, mut notes, forbidden, .. } = observation.notes;
+    problems.extend(unread_clusters);
     notes.extend(forbidden);
     notes.extend(below);
     Ok(Outcome { text, errors: problems, notes, code: exit_code(outcome), ..Outcome::default() })
@@ -87,13 +95,14 @@ struct WaitView<'c> {
     begun: Instant,
     timeout: SignedDuration,
     cluster: &'c ObservedCluster,
+    observation: &'c Observation,
 }
 
 impl WaitView<'_> {
     /// The end, and the last state of the group unless it was deleted. None after a signal.
     async fn run(self, state: &mut WaitState, screen: Screen) -> Result<Option<(WaitEnd, Option<Group>)>> {
         let mut stop = Stop::listen()?;
-        let mut live = LiveObservation::start(self.cluster.client(), vec![self.scope]);
+        let mut live = LiveObservation::start(self.observation, self.cluster.client(), vec![self.scope]);
         let is_terminal = stdout().is_terminal();
         let (mut canvas, mut log) = (Canvas::default(), ProgressLog::default());
         // Until the first list is complete.

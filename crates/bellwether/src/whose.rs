@@ -1,4 +1,4 @@
-//! `bellwether whose`: the Applications and Rollups that an object belongs to.
+//! `bellwether whose`: the groups that an object belongs to.
 
 use anyhow::Result;
 use bellwether_inspect::whose::{WhoseAnswer, find_owners};
@@ -10,7 +10,11 @@ use crate::{
 };
 
 pub(crate) fn run(command: &Whose, screen: Screen) -> Result<Outcome> {
-    let (location, now) = (command.input.location(), command.input.now());
+    let location = match command.fleet.of(command.input.location()) {
+        Ok(location) => location,
+        Err(error) => return Ok(Outcome::bad_input(error)),
+    };
+    let now = command.input.now();
     let WhoseAnswer { owners, conclusion, problems } = match find_owners(&location, now, &command.object) {
         Ok(answer) => answer,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),

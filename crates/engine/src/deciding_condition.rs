@@ -18,11 +18,13 @@ const BY_SIGNIFICANCE: [(&str, ConditionStatus); 5] = [
 ];
 
 impl Group {
-    /// Ready of an Application; the most significant bad condition of a Rollup, or Available.
+    /// Ready of an Application; the most significant bad condition of a Rollup, or Available; what stands for Ready
+    /// of a BindingPolicy.
     pub fn deciding_condition(&self) -> Option<&Statement> {
         let decides = match &self.detail {
             Detail::Application { .. } => self.conditions.first(),
             Detail::Rollup { .. } => deciding_condition(&self.conditions),
+            Detail::BindingPolicy { ready, .. } => return Some(ready),
         };
         decides.map(|condition| &condition.statement)
     }
@@ -32,7 +34,7 @@ impl Group {
     /// Applications.
     pub fn notable_conditions(&self) -> impl Iterator<Item = &Condition> {
         notable_conditions(match &self.detail {
-            Detail::Application { .. } => &[],
+            Detail::Application { .. } | Detail::BindingPolicy { .. } => &[],
             Detail::Rollup { .. } => &self.conditions,
         })
     }
@@ -106,6 +108,7 @@ mod tests {
             counts: ObjectCounts::default(),
             progress: None,
             members: Vec::new(),
+            clusters: None,
             detail,
         }
     }

@@ -88,6 +88,16 @@ impl Engine {
         Self { nested: self.nested, ..Self::with_groupings(groupings) }
     }
 
+    /// Reads all objects that BindingPolicies bind in their clusters, whether a clause asks for their state or not,
+    /// and has the policies among the [`groups`](Self::groups).
+    #[must_use]
+    pub fn with_all_bound_objects(mut self) -> Self {
+        for grouping in &mut self.groupings {
+            grouping.read_all_bound();
+        }
+        self
+    }
+
     fn with_groupings(groupings: Vec<Box<dyn Grouping>>) -> Self {
         let (feeds, clusters, queue) = (Feeds::default(), Clusters::default(), EffectQueue::default());
         let mut engine = Self {
@@ -124,8 +134,13 @@ impl Engine {
 
     /// Follows a kind for [`objects`](Self::objects) from the next step on, whether a group uses it or not.
     pub fn keep(&mut self, kind: &GroupKind) {
+        self.keep_with(kind, &RequestedFields::default());
+    }
+
+    /// As [`keep`](Self::keep), with these fields of the objects.
+    pub fn keep_with(&mut self, kind: &GroupKind, fields: &RequestedFields) {
         if self.kept.insert(kind.clone()) {
-            self.follow(kind);
+            self.feeds.acquire(&Cluster::hub(), kind, fields, &mut self.queue.effects);
         }
     }
 

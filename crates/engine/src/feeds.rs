@@ -235,6 +235,12 @@ impl Feeds {
         self.by_id.values().all(|feed| feed.is_known() && !feed.is_torn())
     }
 
+    /// The same for one cluster.
+    pub(crate) fn are_consistent_in(&self, cluster: &Cluster) -> bool {
+        let mut here = self.by_id.values().filter(|feed| feed.cluster == *cluster);
+        here.all(|feed| feed.is_known() && !feed.is_torn())
+    }
+
     /// Adds a user to the feed of a kind, and starts the feed if there is none. If the user wants more than
     /// the lens keeps, the kind is relisted; until then, stored objects lack what is new.
     pub(crate) fn acquire(

@@ -11,6 +11,7 @@ use crate::{
     event::Outcome,
     facts::{Facts, OwnObject, ResourceVersion},
     feeds::{Feeds, ObjectId},
+    group_clusters::ClusterReports,
     group_ref::{GroupRef, OwnKind},
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
@@ -40,6 +41,9 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
 
     /// See [`Engine::with_failed_after`](crate::Engine::with_failed_after).
     fn set_failed_after(&mut self, _failed_after: Option<SignedDuration>) {}
+
+    /// See [`Engine::with_all_bound_objects`](crate::Engine::with_all_bound_objects).
+    fn read_all_bound(&mut self) {}
 
     /// The required kinds are listed: from now on, groups may follow other kinds.
     fn sync(&mut self, cx: &mut GroupingContext<'_>);
@@ -174,6 +178,16 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     /// How its groups relate to an object.
     fn relations(&self, _kind: &GroupKind, _name: &NamespacedName, _facts: &Facts) -> Vec<GroupRelation> {
         Vec::new()
+    }
+
+    /// Adds how the clusters report an object that its groups bind to them.
+    fn add_cluster_reports(
+        &self,
+        _kind: &GroupKind,
+        _name: &NamespacedName,
+        _feeds: &Feeds,
+        _reports: &mut ClusterReports,
+    ) {
     }
 
     fn add_to_stats(&self, _stats: &mut EngineStats) {}

@@ -37,6 +37,7 @@ mod engine;
 mod event;
 mod facts;
 mod feeds;
+mod group_clusters;
 mod group_ref;
 mod group_state;
 mod grouping;
@@ -74,8 +75,8 @@ pub use clock::Now;
 pub use cluster_source::{ClusterSource, ClusterSources, NoSource};
 pub use clusters::ClusterStatus;
 pub use combined_status::{
-    BoundRow, BoundRowKey, BoundRows, BoundRowsQuery, InvalidRowKey, RowFilter, RowVariables, SINGLETON_LABEL,
-    can_be_singleton,
+    BoundRow, BoundRowKey, BoundRows, BoundRowsQuery, InvalidRowKey, RowFilter, RowVariables,
+    SINGLETON_LABEL, can_be_singleton,
 };
 pub use component_conditions::{ComponentCondition, ComponentConditions};
 pub use dialect::Dialect;
@@ -89,6 +90,7 @@ pub use facts::{
     Facts, KindFacts, Labels, ObservedObject, OwnManifest, OwnObject, OwnerReference, PodFacts,
     ResourceVersion, ServedResource,
 };
+pub use group_clusters::{GroupClusters, SilentCluster};
 pub use group_ref::{GroupRef, OwnKind};
 pub use health_rules::user_rule;
 pub use id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey};

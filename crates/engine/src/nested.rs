@@ -58,7 +58,7 @@ impl NestedFacts {
 /// The conditions that a Rollup would publish. Applications do not publish these types: theirs stay as
 /// stored.
 fn component_conditions(group: &Group, before: &ComponentConditions) -> ComponentConditions {
-    if let Detail::Application { .. } = group.detail {
+    if let Detail::Application { .. } | Detail::BindingPolicy { .. } = group.detail {
         return before.clone();
     }
     let conditions = group.conditions.iter().filter(|condition| condition.type_ != RESOLVED);

@@ -152,6 +152,10 @@ pub mod binding_policy {
         NOT_SERVED = "NotServed";
         /// `Resolved`: a kind cannot be read, in the hub or in a cluster; the message says why.
         NOT_READABLE = "NotReadable";
+        /// A bound object, in a cluster that is stale: `bellwether status` shows what it reported last.
+        CLUSTER_UNREACHABLE = "ClusterUnreachable";
+        /// A bound object, in a cluster that has not listed its kind yet.
+        NOT_READ = "NotRead";
     }
 }
 

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use crate::{
+    group_clusters::GroupClusters,
     id::NamespacedName,
     view::{Detail, Group, Member, ReportedConditions, StandsFor, StatusSummary},
 };
@@ -18,6 +19,8 @@ use crate::{
 pub struct Reports<'g> {
     applications: Vec<Report<'g>>,
     rollups: Vec<Report<'g>>,
+    #[serde(skip_serializing_if = "Vec::is_empty", rename = "bindingPolicies")]
+    policies: Vec<Report<'g>>,
     types: Vec<TypeReport<'g>>,
 }
 
@@ -55,6 +58,8 @@ pub struct Report<'g> {
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<u8>,
     object_counts: ObjectCounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clusters: Option<&'g GroupClusters>,
     conditions: Vec<ConditionReport<'g>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     dependencies: &'g [DependencyStatus],
@@ -104,6 +109,8 @@ struct MemberReport<'g> {
     namespace: &'g str,
     #[serde(flatten)]
     key: MemberKey<'g>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'g str>,
     state: State,
     #[serde(flatten)]
     operator: Option<ConditionsReport>,
@@ -130,7 +137,7 @@ struct ConditionsReport {
 impl<'g> Reports<'g> {
     pub fn of(groups: &'g [Group]) -> Self {
         let mut types: BTreeMap<_, BTreeMap<&'static str, usize>> = BTreeMap::new();
-        let (mut applications, mut rollups) = (Vec::new(), Vec::new());
+        let (mut applications, mut rollups, mut policies) = (Vec::new(), Vec::new(), Vec::new());
         for group in groups {
             match &group.detail {
                 Detail::Application { type_, version, .. } => {
@@ -139,6 +146,7 @@ impl<'g> Reports<'g> {
                     applications.push(Report::of(group));
                 }
                 Detail::Rollup { .. } => rollups.push(Report::of(group)),
+                Detail::BindingPolicy { .. } => policies.push(Report::of(group)),
             }
         }
         let types = types.into_iter().map(|((name, version), states)| TypeReport {
@@ -147,7 +155,7 @@ impl<'g> Reports<'g> {
             total: states.values().sum(),
             states,
         });
-        Self { applications, rollups, types: types.collect() }
+        Self { applications, rollups, policies, types: types.collect() }
     }
 }
 
@@ -156,6 +164,7 @@ impl<'g> Report<'g> {
         let (type_, version, health) = match &group.detail {
             Detail::Application { type_, version, .. } => (type_.as_deref(), version.as_deref(), None),
             Detail::Rollup { health, .. } => (None, None, Some(*health)),
+            Detail::BindingPolicy { .. } => (None, None, None),
         };
         Self {
             api_group: &group.kind.group,
@@ -171,6 +180,7 @@ impl<'g> Report<'g> {
             components_ready: ready(group),
             progress: group.progress,
             object_counts: group.counts,
+            clusters: group.clusters.as_ref(),
             conditions: group
                 .conditions
                 .iter()
@@ -192,6 +202,7 @@ impl<'g> MemberReport<'g> {
             kind: &member.kind.kind,
             namespace: &member.name.namespace,
             key: MemberKey::new(&member.name, member.stands_for),
+            cluster: member.cluster.as_deref(),
             state: member.state,
             operator: member.component_conditions.map(
                 |ReportedConditions { available, progressing, degraded, upgradeable }| ConditionsReport {

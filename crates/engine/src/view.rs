@@ -1,5 +1,7 @@
 //! The result of queries: a group with all its members, or a summary without them.
 
+use std::sync::Arc;
+
 use bellwether_api::{DependencyStatus, ObjectCause, ObjectCounts, RollupHealth};
 use bellwether_conditions::Statement;
 use bellwether_health::{Rule, Source, Verdict};
@@ -8,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::{
     event::Unreadable,
+    group_clusters::GroupClusters,
     id::{GroupKind, NamespacedName},
 };
 
@@ -28,6 +31,8 @@ pub struct Group {
     pub progress: Option<u8>,
     /// Complete; worst first, then by kind and name.
     pub members: Vec<Member>,
+    /// Set if members are bound to clusters.
+    pub clusters: Option<GroupClusters>,
     pub detail: Detail,
 }
 
@@ -44,6 +49,12 @@ pub enum Detail {
         health: RollupHealth,
         /// The combination of the conditions as a sentence.
         meaning: String,
+    },
+    BindingPolicy {
+        /// The number of bound objects. Each is a member once for each cluster.
+        objects: usize,
+        /// Whether they are ready in all clusters. The policy has no condition for it.
+        ready: Statement,
     },
 }
 
@@ -107,6 +118,8 @@ pub struct Member {
     pub kind: GroupKind,
     /// The name of an object, or what [`StandsFor`] says.
     pub name: NamespacedName,
+    /// The cluster that it is in. `None` for the hub.
+    pub cluster: Option<Arc<str>>,
     pub stands_for: StandsFor,
     /// `None` if it does not exist.
     pub uid: Option<Box<str>>,
@@ -151,6 +164,8 @@ pub struct GroupRelation {
     pub kind: GroupKind,
     pub name: NamespacedName,
     pub relation: Relation,
+    /// Those that a BindingPolicy binds the object to.
+    pub clusters: Vec<Arc<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +184,8 @@ pub enum Relation {
     /// A Rollup that names it as a component.
     Names,
     Selects,
+    /// A BindingPolicy that binds it.
+    Binds,
 }
 
 impl StatusSummary {
@@ -182,25 +199,30 @@ impl Group {
         matches!(self.detail, Detail::Rollup { .. })
     }
 
+    pub fn is_policy(&self) -> bool {
+        matches!(self.detail, Detail::BindingPolicy { .. })
+    }
+
     pub fn dependencies(&self) -> &[DependencyStatus] {
         match &self.detail {
             Detail::Application { dependencies, .. } => dependencies,
-            Detail::Rollup { .. } => &[],
+            Detail::Rollup { .. } | Detail::BindingPolicy { .. } => &[],
         }
     }
 
-    /// See [`Detail::Rollup`]; `None` for Applications.
+    /// See [`Detail::Rollup`]; `None` for other groups.
     pub fn meaning(&self) -> Option<&str> {
         match &self.detail {
-            Detail::Application { .. } => None,
+            Detail::Application { .. } | Detail::BindingPolicy { .. } => None,
             Detail::Rollup { meaning, .. } => Some(meaning),
         }
     }
 
     /// The verdict of the group's own object by this evaluation, not by its stored status.
     pub fn verdict(&self, stored: &Verdict) -> Option<Verdict> {
-        // A HealthRule for groups comes before their evaluation.
-        if stored.rule.source == Source::User {
+        // A HealthRule for groups comes before their evaluation. The object of a BindingPolicy is not the objects that
+        // it binds.
+        if stored.rule.source == Source::User || self.is_policy() {
             return Some(stored.clone());
         }
         let statement = self.deciding_condition()?;

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    owner_tree::{Node, ObjectNames, is_bad, local_name, separator},
+    owner_tree::{Node, ObjectNames, at, is_bad, local_name, separator},
     status::counts,
 };
 
@@ -172,11 +172,14 @@ impl Drawing<'_> {
             let kind = if self.wide { node.kind.to_string() } else { self.names.kind(&node.kind) };
             let is_explained = node.state != State::Ready || node.reason == SCALED_TO_ZERO;
             let why = if is_explained { node.why() } else { "".into() };
+            // What is below a member is in its cluster.
+            let cluster = at(node.cluster.as_deref().filter(|_| node.member.is_some()));
+            let name = local_name(&node.name, node.stands_for, namespace).into_owned() + &cluster;
             lines.push(Line {
                 lead: format!("{lead}{branch}"),
                 kind: printable(&kind).into_owned(),
                 separator: separator(node.stands_for),
-                name: printable(&local_name(&node.name, node.stands_for, namespace)).into_owned(),
+                name: printable(&name).into_owned(),
                 state: Some(node.state),
                 duration: duration(node.since, self.now),
                 why: printable(&why).into_owned(),
@@ -240,6 +243,8 @@ pub struct Branch<'n> {
     namespace: &'n str,
     #[serde(flatten)]
     key: MemberKey<'n>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'n str>,
     state: State,
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<u8>,
@@ -264,6 +269,7 @@ impl<'n> Branch<'n> {
             kind: &group.kind.kind,
             namespace: &group.name.namespace,
             key: MemberKey::new(&group.name, StandsFor::Object),
+            cluster: None,
             state: group.state,
             progress: group.progress,
             reason,
@@ -281,6 +287,7 @@ impl<'n> Branch<'n> {
             kind,
             namespace: &node.name.namespace,
             key: MemberKey::new(&node.name, node.stands_for),
+            cluster: node.cluster.as_deref(),
             state: node.state,
             progress: Some(node.progress),
             reason: &node.reason,

@@ -1,6 +1,6 @@
 //! `bellwether wait`: when it ends, and what it prints.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
 use anyhow::{Result, ensure};
 use bellwether_conditions::Statement;
@@ -175,20 +175,23 @@ fn condition(goal: Goal, group: &Group) -> Option<&Statement> {
     group.conditions.iter().find(|condition| condition.type_ == wanted).map(|condition| &condition.statement)
 }
 
-/// None if the group does not have the condition. A Rollup has no condition `Ready`: its state stands for it.
+/// None if the group does not have the condition. Only an Application has the condition `Ready`: the state of other
+/// groups stands for it.
 fn status_of(goal: Goal, group: &Group) -> Option<ConditionStatus> {
     match (&group.detail, goal, group.state) {
-        (Detail::Rollup { .. }, Goal::Ready, State::Ready) => Some(ConditionStatus::True),
-        (Detail::Rollup { .. }, Goal::Ready, State::Unknown) => Some(ConditionStatus::Unknown),
-        (Detail::Rollup { .. }, Goal::Ready, _) => Some(ConditionStatus::False),
-        _ => condition(goal, group).map(|statement| statement.status),
+        (Detail::Application { .. }, ..) | (_, Goal::Settled | Goal::Installed, _) => {
+            condition(goal, group).map(|statement| statement.status)
+        }
+        (_, Goal::Ready, State::Ready) => Some(ConditionStatus::True),
+        (_, Goal::Ready, State::Unknown) => Some(ConditionStatus::Unknown),
+        (_, Goal::Ready, _) => Some(ConditionStatus::False),
     }
 }
 
 /// A failed component may be repaired by the operator of another one, so a single one does not fail a Rollup.
 fn has_failed(group: &Group) -> bool {
     match group.detail {
-        Detail::Application { .. } => group.counts.failed > 0,
+        Detail::Application { .. } | Detail::BindingPolicy { .. } => group.counts.failed > 0,
         Detail::Rollup { .. } => group.state == State::Failed,
     }
 }
@@ -255,9 +258,7 @@ pub fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
         })
         .collect();
     let around = 4 + 2 + bars.iter().map(|bar| columns(bar)).max().unwrap_or(0);
-    let name = |member: &Member| {
-        printable(&names.of_listed(&member.kind, &member.name, member.stands_for)).into_owned()
-    };
+    let name = |member: &Member| printable(&names.of_listed_member(member)).into_owned();
     let widest = waiting.iter().map(|member| columns(&name(member))).max();
     // Messages are cut first: a name is copied.
     let room = screen.width.map_or(usize::MAX, |all| all.saturating_sub(around).max(MIN_NAME));
@@ -282,12 +283,15 @@ pub fn page(group: &Group, elapsed: SignedDuration, screen: Screen) -> String {
     text
 }
 
+/// With its cluster.
+type MemberIdentity = (GroupKind, NamespacedName, Option<Arc<str>>);
+
 /// What was last printed, where each change is a line.
 #[derive(Default)]
 pub struct ProgressLog {
     group: String,
     /// The name of each member, and its state, reason and message.
-    members: BTreeMap<(GroupKind, NamespacedName), (String, String)>,
+    members: BTreeMap<MemberIdentity, (String, String)>,
 }
 
 impl ProgressLog {
@@ -305,7 +309,7 @@ impl ProgressLog {
         let names = ObjectNames::of_members(group);
         let mut members = BTreeMap::new();
         for member in &group.members {
-            let key = (member.kind.clone(), member.name.clone());
+            let key = (member.kind.clone(), member.name.clone(), member.cluster.clone());
             let status = format!("{} {}: {}", member.state.name(), member.reason, member.message);
             let name = names.of_member(member);
             let before = self.members.get(&key).map(|(_, status)| status);
@@ -341,6 +345,7 @@ mod tests {
         Member {
             kind: GroupKind::new("apps", "Deployment"),
             name: NamespacedName::new("shop", name),
+            cluster: None,
             stands_for: StandsFor::Object,
             uid: None,
             state,
@@ -377,6 +382,7 @@ mod tests {
             counts: ObjectCounts { total: 4, ready: 1, ..ObjectCounts::default() },
             progress: Some(50),
             members,
+            clusters: None,
             detail: Detail::Application { type_: None, version: None, dependencies: Vec::new() },
         };
         let screen = Screen { color: false, width: Some(width) };

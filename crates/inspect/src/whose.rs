@@ -1,4 +1,4 @@
-//! `bellwether whose`: the Applications and Rollups that an object belongs to.
+//! `bellwether whose`: the groups that an object belongs to.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    observe::{Location, Observation},
+    observe::{GroupQuery, Location, Observation},
     shell::program,
     status::{heading, push_paragraph},
 };
@@ -39,6 +39,8 @@ pub struct ObjectOwners {
     applications: Vec<ApplicationOf>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rollups: Vec<RollupOf>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    binding_policies: Vec<PolicyOf>,
     /// An owner of an object that belongs to no group itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     via_owner: Option<ViaOwner>,
@@ -77,6 +79,13 @@ struct ApplicationOf {
 struct RollupOf {
     name: String,
     matched_by: ComponentMatch,
+}
+
+/// A BindingPolicy that binds an object to clusters.
+#[derive(Serialize)]
+struct PolicyOf {
+    name: String,
+    clusters: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -128,7 +137,13 @@ pub struct WhoseAnswer {
 pub fn find_owners(location: &Location, now: Timestamp, object: &str) -> Result<WhoseAnswer> {
     let own = ["Application", "HealthRule", "Rollup"].map(GroupKind::bellwether);
     let own: Vec<_> = own.into_iter().chain([Dialect::AppK8sIo.kind()]).collect();
-    let observation = Observation::read_own_kinds(location, now, &own)?;
+    let has_clusters = !location.clusters.is_empty();
+    // What a policy binds is known only with the clusters.
+    let observation = if has_clusters {
+        Observation::open(location, now, GroupQuery::All { all_namespaces: true })?
+    } else {
+        Observation::read_own_kinds(location, now, &own)?
+    };
     let (kind, name) = observation.object_named(object)?;
     let facts = read_facts(&observation, &kind, &name)?;
     let facts = facts.with_context(|| observation.not_found(&kind, &name))?;
@@ -167,11 +182,13 @@ pub fn find_owners(location: &Location, now: Timestamp, object: &str) -> Result<
                 let rollups = if has_rollups { " or of any Rollup" } else { "" };
                 format!("any Application {}{rollups}", observation.whereabouts())
             }
+            _ if has_rollups && has_clusters => "any Application, Rollup or BindingPolicy".to_owned(),
             _ if has_rollups => "any Application or Rollup".to_owned(),
             _ => "any Application".to_owned(),
         };
         format!("{object}{place} is not a member of {groups}")
     });
+    problems.extend(observation.notes.unread_clusters);
     Ok(WhoseAnswer { owners, conclusion, problems })
 }
 
@@ -250,6 +267,15 @@ fn rollups(relations: &[GroupRelation]) -> Vec<RollupOf> {
     relations.iter().filter_map(rollup).collect()
 }
 
+fn policies(relations: &[GroupRelation]) -> Vec<PolicyOf> {
+    let binding = relations.iter().filter(|relation| relation.relation == Relation::Binds);
+    let policy = |relation: &GroupRelation| PolicyOf {
+        name: relation.name.name.to_string(),
+        clusters: relation.clusters.iter().map(ToString::to_string).collect(),
+    };
+    binding.map(policy).collect()
+}
+
 /// The Application whose health check Pod an object is.
 fn health_check_of(kind: &GroupKind, facts: &Facts) -> Option<String> {
     let is_check = *kind == GroupKind::pod() && facts.labels.get(HEALTH_CHECK_LABEL).is_some();
@@ -276,8 +302,8 @@ fn owners_by_claims(
         (Some(_), None) if all_read => OwnerReason::ApplicationNotFound,
         (Some(_), None) => OwnerReason::ApplicationUnknown,
         (_, Some(Relation::NotSelected | Relation::NotAMember)) => OwnerReason::SelectorMismatch,
-        // Only Rollups have the relations Names and Selects.
-        (_, Some(Relation::KindNotListed | Relation::Names | Relation::Selects)) => {
+        // Only Rollups have the relations Names and Selects, only BindingPolicies Binds.
+        (_, Some(Relation::KindNotListed | Relation::Names | Relation::Selects | Relation::Binds)) => {
             OwnerReason::KindNotIncluded
         }
         (_, Some(Relation::FutureOwner)) => OwnerReason::NotYetOwned,
@@ -293,6 +319,7 @@ fn owners_by_claims(
         health_check_of,
         applications: applications(relations),
         rollups: rollups(relations),
+        binding_policies: policies(relations),
         via_owner: None,
     }
 }
@@ -300,7 +327,8 @@ fn owners_by_claims(
 impl ObjectOwners {
     /// Whether the object belongs to no group, as far as could be read.
     pub fn is_empty(&self) -> bool {
-        let is_member = !self.applications.is_empty() || !self.rollups.is_empty();
+        let is_member =
+            !self.applications.is_empty() || !self.rollups.is_empty() || !self.binding_policies.is_empty();
         !is_member && self.via_owner.is_none() && self.health_check_of.is_none()
     }
 
@@ -338,6 +366,14 @@ impl ObjectOwners {
                 ComponentMatch::Selector => "component matched by selector",
             };
             sentences.push(format!("{object} belongs to Rollup {name} ({how})"));
+        }
+        for PolicyOf { name, clusters } in &self.binding_policies {
+            let to = match &**clusters {
+                [] => "no cluster".to_owned(),
+                [one] => format!("cluster {one}"),
+                several => format!("clusters {}", several.join(", ")),
+            };
+            sentences.push(format!("{object} is bound by BindingPolicy {name} to {to}"));
         }
         if let Some(ViaOwner { kind, name, applications, rollups }) = &self.via_owner {
             let applications = applications.iter().map(|application| application.heading.clone());

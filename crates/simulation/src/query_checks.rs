@@ -293,6 +293,7 @@ fn as_status(
     let conditions: Vec<_> = conditions.iter().map(condition).collect();
     let dependencies = match &group.detail {
         Detail::Application { dependencies, .. } => dependencies,
+        Detail::BindingPolicy { .. } => return Value::Null,
         Detail::Rollup { .. } => {
             return rollup_oracle::shape(&json!({"conditions": conditions, "meaning": meaning}), expected);
         }

@@ -3,11 +3,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use bellwether_engine::ClusterMetadata;
-use bellwether_kube_io::inventory::KubeconfigCluster;
+use bellwether_inspect::fleet::{ClusterToRead, ReadFrom};
+use bellwether_kube_io::{client::ClientOptions, inventory::KubeconfigCluster};
 use clap::{Args, ValueHint};
 use jiff::SignedDuration;
 
@@ -132,6 +134,50 @@ impl ClusterArgs {
             }
         };
         Ok(self.clusters.iter().filter_map(kubeconfig).collect())
+    }
+}
+
+/// Clusters that a command reads once.
+#[derive(Clone, Debug, Args)]
+pub struct NamedClusterArgs {
+    /// Read this cluster: NAME=KUBECONFIG, NAME=KUBECONFIG:CONTEXT or NAME=DIR; can be repeated
+    #[arg(long = "cluster", value_name = "NAME=…", value_parser = cluster)]
+    pub clusters: Vec<ClusterArgument>,
+
+    /// Labels of a cluster in the inventory: NAME=KEY=VALUE,…; can be repeated
+    #[arg(long, value_name = "NAME=KEY=VALUE,…", value_parser = labels, requires = "clusters")]
+    pub cluster_labels: Vec<ClusterLabels>,
+}
+
+impl NamedClusterArgs {
+    pub(crate) fn to_read(&self) -> Result<Vec<ClusterToRead>, String> {
+        let Self { clusters, cluster_labels } = self;
+        let mut labels: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
+        for given in cluster_labels {
+            if !clusters.iter().any(|cluster| cluster.name == given.cluster) {
+                return Err(format!(
+                    "--cluster-labels for unknown cluster {:?}. Add --cluster {}=…",
+                    given.cluster, given.cluster
+                ));
+            }
+            labels.entry(&given.cluster).or_default().extend(given.labels.clone());
+        }
+        let mut named: Vec<ClusterToRead> = Vec::new();
+        for cluster in clusters {
+            if named.iter().any(|other| *other.name == *cluster.name) {
+                return Err(format!("duplicate --cluster {:?}: use different names", cluster.name));
+            }
+            let from = match &cluster.target {
+                ClusterTarget::Kubeconfig { path, context } => ReadFrom::ApiServer(ClientOptions {
+                    kubeconfig: Some(path.clone()),
+                    context: context.clone(),
+                }),
+                ClusterTarget::Directory(path) => ReadFrom::Files(vec![path.clone()]),
+            };
+            let labels = labels.get(cluster.name.as_str()).cloned().unwrap_or_default();
+            named.push(ClusterToRead { name: Arc::from(&*cluster.name), labels, from });
+        }
+        Ok(named)
     }
 }
 

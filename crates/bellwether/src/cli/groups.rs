@@ -1,6 +1,6 @@
 //! Arguments of the commands about Applications and Rollups, and where these commands read objects.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use bellwether_engine::FAILED_AFTER;
 use bellwether_inspect::{
@@ -11,7 +11,7 @@ use bellwether_kube_io::client::ClientOptions;
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{ObjectFormat, time};
+use super::{NamedClusterArgs, ObjectFormat, query::timeout, time};
 
 /// A cluster, or files instead of one.
 #[derive(Clone, Debug, Args)]
@@ -46,11 +46,38 @@ impl LocationArgs {
         } else {
             Place::Files { paths: from, namespace }
         };
-        Location { place, failed_after: Some(FAILED_AFTER) }
+        Location {
+            place,
+            failed_after: Some(FAILED_AFTER),
+            clusters: Vec::new(),
+            request_timeout: REQUEST_TIMEOUT,
+        }
     }
 
     pub(crate) fn location_with(&self, below: &BelowArgs) -> Location {
         Location { failed_after: below.failed_after(), ..self.location() }
+    }
+}
+
+/// How long to wait for a response of a cluster, unless the user says so.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The clusters of BindingPolicies. The hub is where the other flags read.
+#[derive(Clone, Debug, Args)]
+pub struct FleetArgs {
+    #[command(flatten)]
+    pub clusters: NamedClusterArgs,
+
+    /// How long to wait for a response of a cluster of --cluster
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = timeout, requires = "clusters")]
+    pub request_timeout: Duration,
+}
+
+impl FleetArgs {
+    /// The location with these clusters.
+    pub(crate) fn of(&self, location: Location) -> Result<Location, String> {
+        let (clusters, request_timeout) = (self.clusters.to_read()?, self.request_timeout);
+        Ok(Location { clusters, request_timeout, ..location })
     }
 }
 
@@ -130,6 +157,9 @@ pub(super) const STATUS_HELP: &str = "Examples:
   # Read files instead of a cluster
   bellwether status --from dump/
 
+  # Also show the objects of BindingPolicies in their clusters
+  bellwether status --cluster east=east.yaml --cluster west=dump/
+
   # Print the Applications of one type as JSON
   bellwether status -A --type wordpress -o json
 
@@ -137,7 +167,7 @@ Exit codes: 0 all are Ready, 1 one is not Ready or none was found, 2 an input co
 
 #[derive(Debug, Args)]
 pub struct Status {
-    /// The Application or Rollup; defaults to all
+    /// The Application or Rollup, or with --cluster the BindingPolicy; defaults to all
     pub name: Option<String>,
 
     /// List the Applications of all namespaces
@@ -152,7 +182,7 @@ pub struct Status {
     #[arg(short, long, conflicts_with = "from")]
     pub watch: bool,
 
-    /// Also list Ready Applications, Rollups and members
+    /// Also list Ready groups and members
     #[arg(long)]
     pub all: bool,
 
@@ -165,6 +195,9 @@ pub struct Status {
 
     #[command(flatten)]
     pub below: BelowArgs,
+
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -191,11 +224,14 @@ pub(super) const TREE_HELP: &str = "Examples:
   # Show a Rollup
   bellwether tree rollup/platform
 
+  # Show the objects of a BindingPolicy in their clusters
+  bellwether tree policy/edge --cluster a=a.yaml --cluster b=dump/
+
 Exit codes: 0 it is Ready, 1 it is not Ready, 2 an input could not be read, or invalid usage.";
 
 #[derive(Debug, Args)]
 pub struct Tree {
-    /// The Application or Rollup
+    /// The Application or Rollup, or with --cluster the BindingPolicy
     pub name: String,
 
     /// Also show Ready objects
@@ -211,6 +247,9 @@ pub struct Tree {
 
     #[command(flatten)]
     pub below: BelowArgs,
+
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 }
 
 pub(super) const WAIT_HELP: &str = "Examples:
@@ -228,7 +267,7 @@ response from the API server.";
 
 #[derive(Debug, Args)]
 pub struct Wait {
-    /// The Application or Rollup
+    /// The Application or Rollup, or with --cluster the BindingPolicy
     pub name: String,
 
     /// The condition to wait for
@@ -252,6 +291,9 @@ pub struct Wait {
 
     #[command(flatten)]
     pub below: BelowArgs,
+
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -264,7 +306,23 @@ pub enum Goal {
     Installed,
 }
 
+impl Status {
+    pub(crate) fn location(&self) -> Result<Location, String> {
+        self.fleet.of(self.input.location_with(&self.below))
+    }
+}
+
+impl Tree {
+    pub(crate) fn location(&self) -> Result<Location, String> {
+        self.fleet.of(self.input.location_with(&self.below))
+    }
+}
+
 impl Wait {
+    pub(crate) fn location(&self) -> Result<Location, String> {
+        self.fleet.of(self.input.location_with(&self.below))
+    }
+
     pub(crate) fn options(&self) -> wait::WaitOptions {
         let goal = match self.goal {
             Goal::Ready => wait::Goal::Ready,
@@ -279,10 +337,13 @@ pub(super) const WHOSE_HELP: &str = "Examples:
   # Show the Applications and Rollups of a Deployment
   bellwether whose deploy/web
 
+  # Show which BindingPolicies bind it, and to which clusters
+  bellwether whose deploy/web --cluster a=a.yaml --cluster b=dump/
+
   # The same for a StatefulSet in files
   bellwether whose statefulset/mysql --from dump/
 
-Exit codes: 0 it belongs to an Application or Rollup, 1 it belongs to none, 2 an input could not be read, or invalid \
+Exit codes: 0 it belongs to a group, 1 it belongs to none, 2 an input could not be read, or invalid \
 usage.";
 
 #[derive(Debug, Args)]
@@ -297,6 +358,9 @@ pub struct Whose {
 
     #[command(flatten)]
     pub input: InputArgs,
+
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 }
 
 pub(super) const ADOPT_HELP: &str = "Examples:

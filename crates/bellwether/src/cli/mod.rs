@@ -6,9 +6,10 @@ mod http;
 mod query;
 mod rollups;
 
-pub use clusters::{ClusterArgs, ClusterArgument, ClusterLabels, ClusterTarget, cluster};
+pub use clusters::{ClusterArgs, ClusterArgument, ClusterLabels, ClusterTarget, NamedClusterArgs, cluster};
 pub use groups::{
-    Adopt, BelowArgs, Demo, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait, Whose,
+    Adopt, BelowArgs, Demo, FleetArgs, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait,
+    Whose,
 };
 pub use http::HttpArgs;
 pub use query::{Query, QueryFormat};
@@ -393,6 +394,9 @@ pub struct Explain {
 
     #[command(flatten)]
     pub below: BelowArgs,
+
+    #[command(flatten)]
+    pub fleet: FleetArgs,
 
     /// The output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = ExplainFormat::Text)]

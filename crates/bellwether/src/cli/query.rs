@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum, ValueHint};
 use jiff::Timestamp;
 
-use super::{ClusterArgument, ClusterLabels, cluster, clusters::labels, groups::duration, time};
+use super::{NamedClusterArgs, groups::duration, time};
 
 pub(super) const QUERY_HELP: &str = "Examples:
   # Count the Deployments of three clusters by health
@@ -44,9 +44,8 @@ pub struct Query {
     #[arg(value_name = "KIND[/NAME]")]
     pub objects: Vec<String>,
 
-    /// Read this cluster: NAME=KUBECONFIG, NAME=KUBECONFIG:CONTEXT or NAME=DIR; can be repeated
-    #[arg(long = "cluster", value_name = "NAME=…", value_parser = cluster)]
-    pub clusters: Vec<ClusterArgument>,
+    #[command(flatten)]
+    pub clusters: NamedClusterArgs,
 
     /// Ask the controller at this address, which reads the objects that BindingPolicies bind
     ///
@@ -64,10 +63,6 @@ pub struct Query {
     /// A file with the bearer token for --controller; defaults to the environment variable BELLWETHER_TOKEN
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "controller")]
     pub token_file: Option<PathBuf>,
-
-    /// Labels of a cluster in the inventory: NAME=KEY=VALUE,…; can be repeated
-    #[arg(long, value_name = "NAME=KEY=VALUE,…", value_parser = labels, requires = "clusters")]
-    pub cluster_labels: Vec<ClusterLabels>,
 
     /// The namespace; defaults to that of the first context, and to all if only files are read, or with --controller
     #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]
@@ -138,7 +133,7 @@ pub enum QueryFormat {
     Name,
 }
 
-fn timeout(text: &str) -> Result<Duration, String> {
+pub(super) fn timeout(text: &str) -> Result<Duration, String> {
     // As kubectl takes it: a number is of seconds.
     let is_number = !text.is_empty() && text.chars().all(|char| char.is_ascii_digit());
     let text = if is_number { format!("{text}s") } else { text.to_owned() };

@@ -45,6 +45,7 @@ pub(super) fn page(narration: &Narration, screen: Screen, lines: usize) -> Strin
         now,
         flags: Flags::default(),
         type_: None,
+        has_clusters: false,
         place: "in the demo",
     };
     text.push_str(&list.print(screen));

@@ -6,7 +6,7 @@ use bellwether_inspect::fleet::{ClusterToRead, NamespaceChoice, ObjectQuery, Rea
 use bellwether_kube_io::client::ClientOptions;
 
 use super::input::Input;
-use crate::cli::{ClusterTarget, Query};
+use crate::cli::Query;
 
 /// The name of the cluster of the kubeconfig, where no clusters are named.
 const ONLY_CLUSTER: &str = "local";
@@ -85,32 +85,8 @@ fn add(kinds: &mut Vec<(String, Vec<String>)>, object: &str) -> Result<(), Strin
 
 /// The hub and the clusters. Without `--cluster`, the flags of the hub mean the only cluster.
 fn clusters(command: &Query) -> Result<(Option<ClusterToRead>, Vec<ClusterToRead>), String> {
-    let Query { clusters, cluster_labels, kubeconfig, context, from, .. } = command;
-    let mut labels: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
-    for given in cluster_labels {
-        if !clusters.iter().any(|cluster| cluster.name == given.cluster) {
-            return Err(format!(
-                "--cluster-labels for unknown cluster {:?}. Add --cluster {}=…",
-                given.cluster, given.cluster
-            ));
-        }
-        labels.entry(&given.cluster).or_default().extend(given.labels.clone());
-    }
-    let mut named: Vec<ClusterToRead> = Vec::new();
-    for cluster in clusters {
-        if named.iter().any(|other| *other.name == *cluster.name) {
-            return Err(format!("duplicate --cluster {:?}: use different names", cluster.name));
-        }
-        let from = match &cluster.target {
-            ClusterTarget::Kubeconfig { path, context } => ReadFrom::ApiServer(ClientOptions {
-                kubeconfig: Some(path.clone()),
-                context: context.clone(),
-            }),
-            ClusterTarget::Directory(path) => ReadFrom::Files(vec![path.clone()]),
-        };
-        let labels = labels.get(cluster.name.as_str()).cloned().unwrap_or_default();
-        named.push(ClusterToRead { name: Arc::from(&*cluster.name), labels, from });
-    }
+    let Query { clusters, kubeconfig, context, from, .. } = command;
+    let named = clusters.to_read()?;
     let has_hub = kubeconfig.is_some() || context.is_some() || !from.is_empty();
     let hub = ClusterToRead {
         name: Arc::from(ONLY_CLUSTER),

@@ -5,7 +5,7 @@ mod watch;
 use anyhow::Result;
 use bellwether_engine::{Detail, Group, Report, Reports};
 use bellwether_inspect::{
-    observe::{GroupQuery, Notes, Observation},
+    observe::{GroupQuery, Location, Notes, Observation},
     owner_tree::{Node, read_tree},
     status::{List, SingleGroup, names},
 };
@@ -18,17 +18,20 @@ use crate::{
 };
 
 pub(crate) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
+    let location = match command.location() {
+        Ok(location) => location,
+        Err(error) => return Ok(Outcome::bad_input(error)),
+    };
     if command.watch {
-        return watch::run(command, screen);
+        return watch::run(command, &location, screen);
     }
-    let (location, now) = (command.input.location_with(&command.below), command.input.now());
-    let observation = match Observation::open(&location, now, query(command)) {
+    let observation = match Observation::open(&location, command.input.now(), query(command)) {
         Ok(observation) => observation,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
     };
     match &command.name {
-        Some(name) => one(command, name, observation, screen),
-        None => list(command, observation, screen),
+        Some(name) => one(command, name, &location, observation, screen),
+        None => list(command, &location, observation, screen),
     }
 }
 
@@ -39,7 +42,7 @@ fn query(command: &Status) -> GroupQuery<'_> {
     }
 }
 
-fn list(command: &Status, observation: Observation, screen: Screen) -> Result<Outcome> {
+fn list(command: &Status, location: &Location, observation: Observation, screen: Screen) -> Result<Outcome> {
     let mut groups = observation.groups();
     groups.retain(|group| has_type(group, command.type_.as_deref()));
     let text = match command.output {
@@ -56,7 +59,8 @@ fn list(command: &Status, observation: Observation, screen: Screen) -> Result<Ou
                 wide,
                 all: wide || command.all,
                 now: observation.now,
-                flags: command.input.location_with(&command.below).flags(),
+                flags: location.flags(),
+                has_clusters: !location.clusters.is_empty(),
                 type_: command.type_.as_deref(),
                 place: &observation.whereabouts(),
             }
@@ -66,7 +70,13 @@ fn list(command: &Status, observation: Observation, screen: Screen) -> Result<Ou
     Ok(with_notes(text, observation.notes, &groups))
 }
 
-fn one(command: &Status, name: &str, mut observation: Observation, screen: Screen) -> Result<Outcome> {
+fn one(
+    command: &Status,
+    name: &str,
+    location: &Location,
+    mut observation: Observation,
+    screen: Screen,
+) -> Result<Outcome> {
     let group = match observation.group(name) {
         Ok(group) => group,
         Err(error) => return Ok(Outcome::bad_input(format!("{error:#}"))),
@@ -89,11 +99,11 @@ fn one(command: &Status, name: &str, mut observation: Observation, screen: Scree
                 all: wide || command.all,
                 wide,
                 now: observation.now,
-                flags: command.input.location_with(&command.below).flags(),
+                flags: location.flags(),
                 forbidden: &forbidden,
             };
             let evidence = |node: &Node| match &node.rule {
-                Some(_) => observation.evidence(&node.kind, &node.name),
+                Some(_) => observation.evidence_in(node.cluster.as_deref(), &node.kind, &node.name),
                 None => Vec::new(),
             };
             one.print(screen, &evidence)
@@ -113,7 +123,8 @@ fn has_type(group: &Group, type_: Option<&str>) -> bool {
 pub(crate) fn with_notes(text: String, notes: Notes, groups: &[Group]) -> Outcome {
     let is_bad = groups.is_empty() || groups.iter().any(|group| group.state != State::Ready);
     let below: Vec<_> = notes.of_below(!is_bad).map(|(_, note)| note.clone()).collect();
-    let Notes { problems, mut notes, forbidden, .. } = notes;
+    let Notes { mut problems, unread_clusters, mut notes, forbidden, .. } = notes;
+    problems.extend(unread_clusters);
     notes.extend(forbidden);
     notes.extend(below);
     let code = if problems.is_empty() { u8::from(is_bad) } else { BAD_INPUT };

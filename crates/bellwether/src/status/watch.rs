@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, stdout};
 use anyhow::Result;
 use bellwether_engine::{Group, GroupKind, NamespacedName};
 use bellwether_inspect::{
-    observe::{EvaluationScope, Flags, LiveObservation, Notes, Observation, ObservedCluster},
+    observe::{EvaluationScope, Flags, LiveObservation, Location, Notes, Observation, ObservedCluster},
     owner_tree::{owned_kinds, tree},
     status::{List, SingleGroup, StatusLog, heading},
 };
@@ -20,13 +20,12 @@ use crate::{
     signals::Stop,
 };
 
-pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
+pub(super) fn run(command: &Status, location: &Location, screen: Screen) -> Result<Outcome> {
     if !matches!(command.output, GroupFormat::Table | GroupFormat::Wide) {
         return Ok(Outcome::bad_input("--watch requires -o table or -o wide".to_owned()));
     }
     // Read once as without --watch, so that errors are reported before the screen is cleared.
-    let location = command.input.location_with(&command.below);
-    let opened = Observation::open(&location, command.input.now(), query(command)).and_then(|observation| {
+    let opened = Observation::open(location, command.input.now(), query(command)).and_then(|observation| {
         let one = command.name.as_ref().map(|name| observation.group(name)).transpose()?;
         let scopes =
             one.as_ref().map_or_else(|| observation.scopes(), |group| vec![observation.scope_of(group)]);
@@ -43,8 +42,10 @@ pub(super) fn run(command: &Status, screen: Screen) -> Result<Outcome> {
         return Ok(Outcome::bad_input("files do not change: remove --watch or --from".to_owned()));
     };
     let place = observation.whereabouts();
-    let watch = StatusWatch { command, one, place, flags: location.flags(), notes: &observation.notes };
-    cluster.runtime().block_on(watch.run(cluster, scopes, screen))
+    let has_clusters = !location.clusters.is_empty();
+    let watch =
+        StatusWatch { command, one, place, has_clusters, flags: location.flags(), notes: &observation.notes };
+    cluster.runtime().block_on(watch.run(&observation, cluster, scopes, screen))
 }
 
 struct StatusWatch<'c> {
@@ -52,6 +53,7 @@ struct StatusWatch<'c> {
     /// The group that the user names.
     one: Option<(GroupKind, NamespacedName)>,
     place: String,
+    has_clusters: bool,
     flags: Flags,
     notes: &'c Notes,
 }
@@ -59,19 +61,25 @@ struct StatusWatch<'c> {
 impl StatusWatch<'_> {
     async fn run(
         &self,
+        observation: &Observation,
         cluster: &ObservedCluster,
         scopes: Vec<EvaluationScope>,
         screen: Screen,
     ) -> Result<Outcome> {
         let mut stop = Stop::listen()?;
-        let mut live = LiveObservation::start(cluster.client(), scopes);
+        let mut live = LiveObservation::start(observation, cluster.client(), scopes);
         let is_terminal = stdout().is_terminal();
         let mut canvas = Canvas::default();
         let mut log = StatusLog::default();
         if !is_terminal {
-            let Notes { notes, forbidden, .. } = self.notes;
+            let Notes { notes, forbidden, unread_clusters, .. } = self.notes;
             let below = self.notes.of_below(false).map(|(_, note)| note);
-            notes.iter().chain(forbidden).chain(below).for_each(|note| output::note(note));
+            notes
+                .iter()
+                .chain(forbidden)
+                .chain(unread_clusters)
+                .chain(below)
+                .for_each(|note| output::note(note));
         }
         loop {
             tokio::select! {
@@ -92,26 +100,30 @@ impl StatusWatch<'_> {
         }
     }
 
-    fn groups<'l>(&self, live: &'l LiveObservation) -> Vec<&'l Group> {
+    fn groups<'l>(&self, live: &'l LiveObservation<'_>) -> Vec<&'l Group> {
         match &self.one {
             Some((kind, name)) => live.group(kind, name).into_iter().collect(),
             None => live.groups().filter(|group| has_type(group, self.command.type_.as_deref())).collect(),
         }
     }
 
-    fn page(&self, live: &mut LiveObservation, now: Timestamp, screen: Screen) -> String {
+    fn page(&self, live: &mut LiveObservation<'_>, now: Timestamp, screen: Screen) -> String {
         let groups: Vec<_> = self.groups(live).into_iter().cloned().collect();
         let wide = self.command.output == GroupFormat::Wide;
         let all = wide || self.command.all;
         let flags = self.flags.clone();
         let mut notes = self.notes.notes.clone();
+        notes.extend(self.notes.unread_clusters.iter().cloned());
         let is_ready = groups.iter().all(|group| group.state == State::Ready);
         notes.extend(self.notes.of_below(is_ready).map(|(_, note)| note.clone()));
         let mut text = match (&self.one, groups.first()) {
             (Some((kind, name)), None) => format!("{}: deleted\n", printable(&heading(kind, name))),
             (Some(_), Some(group)) => {
                 let not_ready = group.members.iter().filter(|member| member.state != State::Ready);
-                live.also_watch(owned_kinds(not_ready));
+                // What is below the members of a BindingPolicy is in other clusters.
+                if !group.is_policy() {
+                    live.also_watch(owned_kinds(not_ready));
+                }
                 let tree = tree(group, &live.listed());
                 let forbidden = &self.notes.forbidden;
                 // Without fields: each refresh would have to get the objects.
@@ -121,7 +133,8 @@ impl StatusWatch<'_> {
             (None, _) => {
                 notes.extend(self.notes.forbidden.iter().cloned());
                 let type_ = self.command.type_.as_deref();
-                List { groups, wide, all, now, flags, type_, place: &self.place }.print(screen)
+                let (place, has_clusters) = (&*self.place, self.has_clusters);
+                List { groups, wide, all, now, flags, type_, place, has_clusters }.print(screen)
             }
         };
         for note in &notes {

@@ -4,7 +4,9 @@
 mod below;
 mod duplicates_and_cycles;
 mod files;
+mod fleet_live;
 mod live_cluster;
+mod many_clusters;
 mod rollup_conditions;
 mod rollups;
 mod rollups_live_cluster;

@@ -88,6 +88,7 @@ impl Applications {
                 .worst_first()
                 .map(|(member_id, entry)| member(app, feeds, member_id, entry))
                 .collect(),
+            clusters: None,
             detail: Detail::Application {
                 type_: app.spec.type_.clone(),
                 version: app.spec.version.clone(),
@@ -111,6 +112,7 @@ impl Applications {
                 kind: app.dialect().kind(),
                 name: app.name.clone(),
                 relation: relation(app, kind, facts),
+                clusters: Vec::new(),
             })
             .collect();
         relations.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
@@ -222,6 +224,7 @@ fn member(app: &ApplicationState, feeds: &Feeds, member_id: MemberId, entry: &Me
     Member {
         kind: entry.kind.clone(),
         name: entry.name.clone(),
+        cluster: None,
         stands_for: StandsFor::Object,
         uid: stored.map(|stored| stored.facts.uid.clone()),
         state: entry.state,

@@ -195,6 +195,11 @@ impl Binding {
         }
     }
 
+    /// `None` while it is not known.
+    pub(super) fn presence(&self, cluster: &Cluster) -> Option<Presence> {
+        self.rows.get(cluster).map(|row| row.presence)
+    }
+
     pub(super) fn pending(&self) -> impl Iterator<Item = &Cluster> {
         self.pending.iter()
     }

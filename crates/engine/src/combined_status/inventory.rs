@@ -17,6 +17,8 @@ pub(super) struct InventoryEntry {
     /// The variable `inventory` of its rows.
     pub(super) variable: Value<'static>,
     since: Timestamp,
+    /// When it was heard from last, by the last [check](Inventory::check).
+    pub(super) last_heard: Option<Timestamp>,
     /// The policies that select it.
     policies: BTreeMap<GroupId, Freshness>,
     /// The pending timer.
@@ -81,6 +83,7 @@ impl Inventory {
                 labels: labels(status),
                 variable,
                 since: now,
+                last_heard: None,
                 policies: BTreeMap::new(),
                 timer: None,
             };
@@ -135,6 +138,7 @@ impl Inventory {
     ) -> Checked {
         let mut checked = Checked::default();
         let Some(entry) = self.0.get_mut(cluster) else { return checked };
+        entry.last_heard = last_heard;
         let last = last_heard.unwrap_or(entry.since);
         let mut next: Option<Timestamp> = None;
         for (policy, freshness) in &mut entry.policies {
@@ -157,7 +161,10 @@ impl Inventory {
     }
 
     pub(super) fn clock_set(&mut self, by: SignedDuration) {
-        let times = self.0.values_mut().flat_map(|entry| [Some(&mut entry.since), entry.timer.as_mut()]);
+        let times = self
+            .0
+            .values_mut()
+            .flat_map(|entry| [Some(&mut entry.since), entry.last_heard.as_mut(), entry.timer.as_mut()]);
         for time in times.flatten() {
             *time = time.checked_add(by).unwrap_or(*time);
         }

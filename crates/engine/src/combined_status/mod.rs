@@ -4,7 +4,8 @@
 //! `resolve.rs` finds the kinds, clusters and objects of a policy (`policy.rs`, `clause.rs`) when its spec, the
 //! collectors (`collector.rs`) or the clusters (`inventory.rs`) change. `rows.rs` keeps the rows of each binding
 //! (`binding.rs`) up to date, one by one, as objects change (`row.rs`) and as time passes. `output.rs` compares
-//! the results with the stored CombinedStatus. `bound_rows.rs` answers queries for the rows themselves.
+//! the results with the stored CombinedStatus. `bound_rows.rs` answers queries for the rows themselves, `view.rs`
+//! shows a policy as a group.
 
 mod binding;
 mod bound_rows;
@@ -17,6 +18,7 @@ mod resolve;
 mod row;
 mod rows;
 mod singleton;
+mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,12 +34,14 @@ use crate::{
     event::Outcome,
     facts::{Facts, OwnManifest, OwnObject, ResourceVersion},
     feeds::{Feeds, ObjectId},
+    group_clusters::ClusterReports,
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     publication::Publication,
     registry::{GroupId, Registry},
+    view::{Group, GroupRelation},
 };
 
 use binding::{BindingId, Bindings};
@@ -54,6 +58,8 @@ pub use singleton::{SINGLETON_LABEL, can_be_singleton};
 #[derive(Debug, Default)]
 pub(crate) struct CombinedStatuses {
     policies: Registry<PolicyState>,
+    /// Read all bound objects in the clusters, whether a clause asks for their state or not.
+    reads_all_bound: bool,
     collectors: Registry<CollectorState>,
     inventory: Inventory,
     /// Before that, clusters may be missing: nothing is published.
@@ -386,6 +392,35 @@ impl Grouping for CombinedStatuses {
         now: Timestamp,
     ) -> Option<BoundRows> {
         self.rows_of(query, read, now)
+    }
+
+    fn read_all_bound(&mut self) {
+        self.reads_all_bound = true;
+    }
+
+    fn groups(&self, feeds: &Feeds, _now: Timestamp) -> Vec<Group> {
+        if self.reads_all_bound { self.views(feeds) } else { Vec::new() }
+    }
+
+    fn group(&self, group: &GroupRef, feeds: &Feeds, _now: Timestamp) -> Option<Group> {
+        if group.kind != OwnKind::BindingPolicy {
+            return None;
+        }
+        self.view(self.policies.id(group)?, feeds)
+    }
+
+    fn relations(&self, kind: &GroupKind, name: &NamespacedName, _facts: &Facts) -> Vec<GroupRelation> {
+        self.policies_of(kind, name)
+    }
+
+    fn add_cluster_reports(
+        &self,
+        kind: &GroupKind,
+        name: &NamespacedName,
+        feeds: &Feeds,
+        reports: &mut ClusterReports,
+    ) {
+        self.reports_of(kind, name, feeds, reports);
     }
 
     fn group_count(&self) -> usize {

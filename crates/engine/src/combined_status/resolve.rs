@@ -130,7 +130,7 @@ impl CombinedStatuses {
         if can_be_singleton(kind) && of_kind().any(|clause| clause.wants_singleton) {
             (obj, returned) = (obj.and(&status_field()), returned.and(&status_field()));
         }
-        let is_read = of_kind().any(|clause| !clause.asks_nothing());
+        let is_read = self.reads_all_bound || of_kind().any(|clause| !clause.asks_nothing());
         let hub = self.policies.follow(id, &Cluster::hub(), kind, &obj, cx);
         let Some(policy) = self.policies.get_mut(id) else { return };
         let Some(kinds) = &mut policy.kinds else { return };

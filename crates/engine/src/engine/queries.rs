@@ -10,12 +10,13 @@ use crate::{
     effect::{Part, Slot, Write},
     event::Unreadable,
     facts::Facts,
+    group_clusters::ClusterReports,
     group_ref::{GroupRef, OwnKind},
     grouping::Grouping,
     id::{Cluster, GroupKind, NamespacedName},
     lens::Lens,
     stats::{EngineStats, GroupSamples},
-    view::{Group, GroupRelation, GroupStatus},
+    view::{Group, GroupRelation, GroupStatus, Member},
 };
 
 impl Engine {
@@ -41,14 +42,29 @@ impl Engine {
             return Vec::new();
         }
         let groups = self.groupings.iter().flat_map(|grouping| grouping.groups(&self.feeds, now));
-        let mut groups: Vec<_> = groups.collect();
+        let mut groups: Vec<_> = groups.map(|group| self.with_clusters(group)).collect();
         groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
         groups
     }
 
     /// `None` if the group does not exist, or if one of its kinds is not known.
     pub fn group(&self, now: Timestamp, group: &GroupRef) -> Option<Group> {
-        self.grouping(group.kind).filter(|_| self.synced)?.group(group, &self.feeds, now)
+        let found = self.grouping(group.kind).filter(|_| self.synced)?.group(group, &self.feeds, now)?;
+        Some(self.with_clusters(found))
+    }
+
+    /// Adds the clusters that members in the hub are bound to.
+    fn with_clusters(&self, group: Group) -> Group {
+        if group.clusters.is_some() {
+            return group;
+        }
+        let mut reports = ClusterReports::default();
+        for Member { kind, name, .. } in &group.members {
+            for grouping in &self.groupings {
+                grouping.add_cluster_reports(kind, name, &self.feeds, &mut reports);
+            }
+        }
+        Group { clusters: reports.into_clusters(), ..group }
     }
 
     pub(super) fn group_count(&self) -> usize {
@@ -90,6 +106,11 @@ impl Engine {
     /// True if every group can be reported: all kinds are listed, and no relist is in progress.
     pub fn is_consistent(&self) -> bool {
         self.synced && self.feeds.are_consistent()
+    }
+
+    /// True if all kinds that are read in one cluster are listed, and no relist is in progress.
+    pub fn is_consistent_in(&self, cluster: &Cluster) -> bool {
+        self.synced && self.feeds.are_consistent_in(cluster)
     }
 
     /// How the Applications of its namespace and the Rollups relate to an object, whether its kind is watched

@@ -101,7 +101,8 @@ impl Rollups {
             entries.peek()?;
             let is_named = entries.any(|entry| matches!(entry.target, Target::Named(_)));
             let relation = if is_named { Relation::Names } else { Relation::Selects };
-            Some(GroupRelation { kind: GroupKind::bellwether("Rollup"), name: rollup.name.clone(), relation })
+            let kind = GroupKind::bellwether("Rollup");
+            Some(GroupRelation { kind, name: rollup.name.clone(), relation, clusters: Vec::new() })
         };
         let others = self.all.iter().filter(|rollup| *facts.uid != *rollup.uid());
         let mut relations: Vec<_> = others.filter_map(relation).collect();
@@ -138,6 +139,7 @@ pub(super) fn view(rollup: &RollupState, feeds: &Feeds, now: Timestamp) -> Group
             .worst_first()
             .filter_map(|member_id| member(rollup, feeds, member_id, rollup.members.get(member_id)?))
             .collect(),
+        clusters: None,
         detail: Detail::Rollup { health: triple.health(), meaning: triple.meaning().into_owned() },
     }
 }
@@ -222,6 +224,7 @@ fn member(rollup: &RollupState, feeds: &Feeds, member_id: MemberId, entry: &Memb
     Some(Member {
         kind: entry.kind.clone(),
         name: entry.name.clone(),
+        cluster: None,
         stands_for,
         uid: stored.map(|stored| stored.facts.uid.clone()),
         state: entry.state,

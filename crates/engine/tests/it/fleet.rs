@@ -10,8 +10,8 @@ use std::{
 use bellwether_api::{CombinedResult, ValueType};
 use bellwether_engine::{
     BoundRows, BoundRowsQuery, Cluster, ClusterEvent, ClusterMetadata, DiscoveredKinds, Driver, Effect,
-    Engine, Event, FeedEvent, FeedId, GroupKind, Lens, NamespacedName, Now, Outcome, ProjectionContext,
-    SINGLETON_LABEL, ServedResource, Slot, Unreadable, Write,
+    Engine, Event, FeedEvent, FeedId, Group, GroupKind, Lens, NamespacedName, Now, Outcome,
+    ProjectionContext, SINGLETON_LABEL, ServedResource, Slot, Unreadable, Write,
 };
 use bellwether_simulation::{object::Object, objects};
 use jiff::{SignedDuration, Timestamp};
@@ -111,9 +111,18 @@ impl Site {
 impl Fleet {
     /// A hub and these clusters, each with the label `name`.
     pub(crate) fn new(clusters: &[&str]) -> Self {
+        Self::with(engine(), clusters)
+    }
+
+    /// Its engine is that of the commands: policies are among the groups.
+    pub(crate) fn for_readers(clusters: &[&str]) -> Self {
+        Self::with(engine().with_all_bound_objects(), clusters)
+    }
+
+    fn with(engine: Engine, clusters: &[&str]) -> Self {
         let mut fleet = Self {
             sites: [(Cluster::hub(), Site::new(|number| format!("hub-{number}")))].into(),
-            driver: Driver::new(Engine::new().with_combined_statuses(), 4),
+            driver: Driver::new(engine, 4),
             now: "2026-11-14T10:00:00Z".parse().expect("a time"),
             writes: Vec::new(),
             unavailable_groups: BTreeSet::new(),
@@ -158,7 +167,7 @@ impl Fleet {
 
     /// A new process without any memory.
     pub(crate) fn restart(&mut self) -> &mut Self {
-        self.driver = Driver::new(Engine::new().with_combined_statuses(), 4);
+        self.driver = Driver::new(engine(), 4);
         for site in self.sites.values_mut() {
             site.feeds.clear();
         }
@@ -401,6 +410,11 @@ impl Fleet {
         clusters.map(|it| format!("{} {}", text(&it["name"]), text(&it["reason"]))).collect()
     }
 
+    /// The groups, as readers see them.
+    pub(crate) fn groups(&self) -> Vec<Group> {
+        self.driver.groups(self.now)
+    }
+
     /// Until nothing is left to do.
     pub(crate) fn settle(&mut self) -> &mut Self {
         self.pass(SignedDuration::from_secs(2))
@@ -595,6 +609,10 @@ impl Fleet {
             }
         }
     }
+}
+
+fn engine() -> Engine {
+    Engine::new().with_combined_statuses()
 }
 
 fn metadata(name: &str, labels: &[(&str, &str)]) -> ClusterMetadata {

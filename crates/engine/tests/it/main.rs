@@ -26,6 +26,7 @@ mod measured_elsewhere;
 mod member_times;
 mod membership;
 mod ownership;
+mod policy_views;
 mod query_groups;
 mod query_summary;
 mod received_objects;

@@ -2,12 +2,15 @@
 
 use anyhow::Result;
 use bellwether_api::{APPLICATION_ANNOTATION, GROUP, VERSION};
-use bellwether_engine::{Dialect, FeedEvent, GroupKind, Member, NamespacedName, ProjectionContext};
+use bellwether_engine::{Cluster, Dialect, FeedEvent, GroupKind, Member, NamespacedName, ProjectionContext};
 use bellwether_model::{Object, Value};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Evaluator, Notes, Observation, PendingLists, drop_invented_times};
+use super::{
+    Evaluator, Notes, Observation, drop_invented_times,
+    named_clusters::{list, sources},
+};
 
 /// Where the object names no Application.
 const NAME: &str = "alone";
@@ -20,9 +23,11 @@ impl Observation {
         let own = [application.clone(), GroupKind::bellwether("HealthRule")];
         let namespace = Some(name.namespace.to_string());
         let mut evaluator = Evaluator::new(self.evaluator.scope.alike(&own, namespace.clone()));
-        let (mut lists, mut notes) = (PendingLists::of(&self.origin), Notes::default());
+        let (mut lists, mut notes) = (sources(&self.origin, &[]), Notes::default());
         evaluator.start(self.now, &mut lists);
-        let Some((feed, lens)) = lists.take(&application) else { return Ok((None, notes)) };
+        let Some((feed, lens)) = lists.get_mut(&Cluster::hub())?.take(&application) else {
+            return Ok((None, notes));
+        };
         let manifest = self.application_of(kind, name)?;
         let projection = ProjectionContext { now: self.now, has_status: Some(true) };
         let object = Object::from_json(&manifest, lens.plan())?;
@@ -32,8 +37,8 @@ impl Observation {
         let mut note = |kind: &GroupKind, events: &[FeedEvent]| {
             notes.note(kind, events, &self.origin, namespace.as_deref());
         };
-        while let Some(events) = lists.list(namespace.as_deref(), &mut note)? {
-            evaluator.apply(self.now, events, &mut lists);
+        while let Some(listed) = list(&mut lists, namespace.as_deref(), &mut note)? {
+            evaluator.apply(self.now, listed.events, &mut lists);
         }
         notes.note_uses(&evaluator.engine);
         let mut groups = evaluator.groups(self.now);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow};
-use bellwether_engine::{FeedEvent, GroupKind, NamespacedName, ServedResource, Unreadable};
+use bellwether_engine::{DiscoveredKinds, FeedEvent, GroupKind, NamespacedName, ServedResource, Unreadable};
 use bellwether_kube_io::{
     client::{ClientError, ClientOptions, Connection},
     read::{ClusterSnapshot, ReadError, ReaderSettings},
@@ -41,14 +41,32 @@ pub struct ObservedCluster {
 impl ObservedCluster {
     /// Connects and discovers the kinds. The namespace defaults to that of the context.
     pub(super) fn open(login: &ClientOptions, namespace: Option<&str>, all_namespaces: bool) -> Result<Self> {
+        Self::connect_in(login, namespace, all_namespaces, RESPONSE_TIMEOUT).map_err(with_way_out)
+    }
+
+    /// To read all namespaces. It must respond within this time.
+    pub(super) fn connect(login: &ClientOptions, within: Duration) -> Result<Self> {
+        Self::connect_in(login, None, true, within)
+    }
+
+    fn connect_in(
+        login: &ClientOptions,
+        namespace: Option<&str>,
+        all_namespaces: bool,
+        within: Duration,
+    ) -> Result<Self> {
         let runtime = Builder::new_multi_thread().enable_all().build()?;
         let connect = async {
             let connection = login.connect().await?;
-            connection.check().await?;
+            let silent = |_| {
+                let (address, why) = (connection.address.clone(), format!("no response within {within:?}"));
+                ClientError::Unreachable { address, why }
+            };
+            timeout(within, connection.check()).await.map_err(silent)??;
             let namespace = namespace.unwrap_or(&connection.namespace).to_owned();
             let settings = ReaderSettings {
                 namespace: (!all_namespaces).then(|| namespace.clone()),
-                response_timeout: RESPONSE_TIMEOUT,
+                response_timeout: within,
                 page_size: PAGE_SIZE,
                 ..ReaderSettings::default()
             };
@@ -58,7 +76,7 @@ impl ObservedCluster {
                 })?;
             anyhow::Ok((connection, snapshot, namespace))
         };
-        let (connection, snapshot, namespace) = runtime.block_on(connect).map_err(with_way_out)?;
+        let (connection, snapshot, namespace) = runtime.block_on(connect)?;
         let snapshot = Arc::new(snapshot);
         Ok(Self { runtime, connection, snapshot, namespace, user: OnceLock::new() })
     }
@@ -70,6 +88,10 @@ impl ObservedCluster {
 
     pub(super) fn serves(&self, kind: &GroupKind) -> bool {
         self.snapshot.served(kind).is_some()
+    }
+
+    pub(super) fn discovered(&self) -> DiscoveredKinds {
+        self.snapshot.discovered()
     }
 
     pub(super) fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
@@ -194,6 +216,10 @@ impl ObservedCluster {
         // Without the ` (os error 111)` that Rust appends.
         let error = error.split_once(" (os error ").map_or(&*error, |(error, _)| error);
         anyhow!("no response from the API server at {}: {error}", self.connection.address)
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     pub fn client(&self) -> &Client {

@@ -12,8 +12,9 @@ use std::{
 };
 
 use bellwether_engine::{
-    ClusterSource, ClusterSources, Dialect, Effect, Engine, Event, FAILED_AFTER, FeedEvent, FeedId, Group,
-    GroupKind, GroupRef, Lens, NamespacedName, OwnKind, ServedResource, Unreadable,
+    Cluster, ClusterEvent, ClusterSource, ClusterSources, Dialect, DiscoveredKinds, Effect, Engine, Event,
+    FAILED_AFTER, FeedEvent, FeedId, Group, GroupKind, GroupRef, Lens, NamespacedName, OwnKind,
+    ServedResource, Unreadable,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -31,6 +32,18 @@ pub struct EvaluationScope {
     without_rules: bool,
     /// As in [`Location`].
     failed_after: Option<SignedDuration>,
+    /// What the evaluator does with BindingPolicies.
+    policies: Policies,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Policies {
+    /// Without named clusters, they cannot be evaluated.
+    NotRead,
+    /// The clusters of other groups are evaluated. The policies themselves bind objects outside of the scope.
+    Read,
+    /// They are groups like the others.
+    Groups,
 }
 
 impl EvaluationScope {
@@ -41,6 +54,7 @@ impl EvaluationScope {
             only_rollup: None,
             without_rules: false,
             failed_after: Some(FAILED_AFTER),
+            policies: Policies::NotRead,
         }
     }
 
@@ -72,17 +86,30 @@ impl EvaluationScope {
     /// With what the user wants to be evaluated, or not.
     pub(super) fn at(self, location: &Location) -> Self {
         let (without_rules, failed_after) = (location.is_without_health_rules(), location.failed_after);
-        Self { without_rules, failed_after, ..self }
+        let scope = Self { without_rules, failed_after, ..self };
+        if location.clusters.is_empty() { scope } else { scope.with_policies() }
+    }
+
+    fn with_policies(mut self) -> Self {
+        self.policies = if self.namespace.is_none() { Policies::Groups } else { Policies::Read };
+        self.own.extend([binding_policy(), status_collector()]);
+        self.with_rules()
     }
 
     /// Other kinds in another namespace, evaluated in the same way.
     pub(super) fn alike(&self, own: &[GroupKind], namespace: Option<String>) -> Self {
-        Self { own: own.to_vec(), namespace, only_rollup: None, ..self.clone() }
+        let policies = Policies::NotRead;
+        Self { own: own.to_vec(), namespace, only_rollup: None, policies, ..self.clone() }
     }
 
     pub(super) fn includes(&self, kind: &GroupKind) -> bool {
         let is_unwanted = self.without_rules && *kind == GroupKind::bellwether("HealthRule");
         self.own.contains(kind) && !is_unwanted
+    }
+
+    /// Whether the objects of a kind are groups of this scope.
+    pub(super) fn has_groups_of(&self, kind: &GroupKind) -> bool {
+        self.includes(kind) && (*kind != binding_policy() || self.policies == Policies::Groups)
     }
 
     /// Whether an object is evaluated as a group or rule, and not only as a member.
@@ -94,6 +121,14 @@ impl EvaluationScope {
 
 pub(super) fn rollup() -> GroupKind {
     GroupKind::bellwether("Rollup")
+}
+
+pub(super) fn binding_policy() -> GroupKind {
+    GroupKind::bellwether("BindingPolicy")
+}
+
+pub(super) fn status_collector() -> GroupKind {
+    GroupKind::bellwether("StatusCollector")
 }
 
 pub(super) struct Evaluator {
@@ -108,29 +143,51 @@ pub(super) type Changed = (OwnKind, Option<NamespacedName>);
 
 impl Evaluator {
     pub(super) fn new(scope: EvaluationScope) -> Self {
-        let engine = Engine::new()
+        let engine = match scope.policies {
+            Policies::NotRead => Engine::new(),
+            Policies::Read | Policies::Groups => {
+                Engine::new().with_combined_statuses().with_all_bound_objects()
+            }
+        };
+        let engine = engine
             .with_kind(OwnKind::Application(Dialect::AppK8sIo))
             .with_failed_after(scope.failed_after)
             .with_nested_evaluation();
         Self { engine, scope, followed: HashMap::new(), changed: BTreeSet::new() }
     }
 
-    /// Requests the kinds of the scope from a source. The engine takes the other kinds of Bellwether as not
+    /// Requests the kinds of the scope from the sources. The engine takes the other kinds of Bellwether as not
     /// in the input.
-    pub(super) fn start(&mut self, now: Timestamp, source: &mut impl ClusterSource) {
+    pub(super) fn start<S: ClusterSource>(&mut self, now: Timestamp, sources: &mut ClusterSources<S>) {
         let effects = self.engine.step(now, []);
         let mut excluded = Vec::new();
-        self.route(now, effects, source, Some(&mut excluded));
+        self.route(now, effects, sources, Some(&mut excluded));
         let unreadable = |feed| Event::Feed(feed, FeedEvent::Unreadable(Unreadable::NotInInput));
-        self.step(now, excluded.into_iter().map(unreadable).collect(), source);
+        self.step(now, excluded.into_iter().map(unreadable).collect(), sources);
+    }
+
+    /// Announces the kinds of the hub and the clusters of the inventory, as a controller does.
+    pub(super) fn announce<S: ClusterSource>(
+        &mut self,
+        now: Timestamp,
+        hub: DiscoveredKinds,
+        clusters: impl IntoIterator<Item = Event>,
+        sources: &mut ClusterSources<S>,
+    ) {
+        if self.scope.policies == Policies::NotRead {
+            return;
+        }
+        let kinds = Event::Cluster(Cluster::hub(), ClusterEvent::Kinds(Arc::new(hub)));
+        let events = [kinds].into_iter().chain(clusters).chain([Event::InventoryListed]);
+        self.step(now, events.collect(), sources);
     }
 
     /// Applies events of the kinds that the engine follows.
-    pub(super) fn apply(
+    pub(super) fn apply<S: ClusterSource>(
         &mut self,
         now: Timestamp,
         feed_events: impl IntoIterator<Item = (FeedId, FeedEvent)>,
-        source: &mut impl ClusterSource,
+        sources: &mut ClusterSources<S>,
     ) {
         let mut events = vec![Event::Tick];
         for (feed, mut event) in feed_events {
@@ -141,26 +198,35 @@ impl Evaluator {
             }
             events.push(Event::Feed(feed, event));
         }
-        self.step(now, events, source);
+        self.step(now, events, sources);
     }
 
-    /// Requests from the source the kinds that the engine wants to follow next.
-    pub(super) fn step(&mut self, now: Timestamp, events: Vec<Event>, source: &mut impl ClusterSource) {
+    /// Requests from the sources the kinds that the engine wants to follow next.
+    pub(super) fn step<S: ClusterSource>(
+        &mut self,
+        now: Timestamp,
+        events: Vec<Event>,
+        sources: &mut ClusterSources<S>,
+    ) {
         let effects = self.engine.step(now, events);
-        self.route(now, effects, source, None);
+        self.route(now, effects, sources, None);
     }
 
-    /// The source is that of the hub, the only cluster that is read.
-    fn route(
+    fn route<S: ClusterSource>(
         &mut self,
         now: Timestamp,
         effects: Vec<Effect>,
-        source: &mut impl ClusterSource,
+        sources: &mut ClusterSources<S>,
         excluded: Option<&mut Vec<FeedId>>,
     ) {
         let Self { engine, scope, followed, changed } = self;
-        let effects = ClusterSources::hub(Feeds { source, scope, followed, excluded })
-            .route(effects, |unreadable| engine.step(now, unreadable));
+        let mut of_hub = Some(ScopedFeeds { scope, followed, excluded });
+        let mut scoped = ClusterSources::default();
+        for (cluster, source) in sources.iter_mut() {
+            let of_hub = if cluster.is_hub() { of_hub.take() } else { None };
+            scoped.insert(cluster.clone(), Feeds { source, of_hub });
+        }
+        let effects = scoped.route(effects, |unreadable| engine.step(now, unreadable));
         // Effects that write are dropped: these commands only read.
         changed.extend(effects.into_iter().filter_map(|effect| match effect {
             Effect::Changed(kind, name) => Some((kind, name)),
@@ -176,8 +242,13 @@ impl Evaluator {
     /// The groups of the scope, except those in a membership cycle, which have no state.
     pub(super) fn groups(&self, now: Timestamp) -> Vec<Group> {
         let mut groups = self.engine.groups(now);
+        let has_policies = self.scope.policies == Policies::Groups;
         groups.retain(|group| {
-            !self.engine.cyclic_groups().any(|it| it.kind.kind() == group.kind && it.name == group.name)
+            (has_policies || !group.is_policy())
+                && !self
+                    .engine
+                    .cyclic_groups()
+                    .any(|it| it.kind.kind() == group.kind && it.name == group.name)
         });
         groups
     }
@@ -243,9 +314,14 @@ fn shortest_cycle(group: &GroupRef, members: &BTreeMap<GroupRef, Vec<GroupRef>>)
     None
 }
 
-/// A source that filters the feeds of an evaluator by its scope.
+/// A source of an evaluator.
 struct Feeds<'e, S> {
     source: &'e mut S,
+    /// The hub is read as the scope says, other clusters as the engine asks.
+    of_hub: Option<ScopedFeeds<'e>>,
+}
+
+struct ScopedFeeds<'e> {
     scope: &'e mut EvaluationScope,
     followed: &'e mut HashMap<FeedId, GroupKind>,
     /// Collects the feeds of kinds outside of the scope, while the evaluator starts. Later, such a kind may
@@ -253,24 +329,37 @@ struct Feeds<'e, S> {
     excluded: Option<&'e mut Vec<FeedId>>,
 }
 
-impl<S: ClusterSource> ClusterSource for Feeds<'_, S> {
-    fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
+impl ScopedFeeds<'_> {
+    fn follows(&mut self, feed: FeedId, kind: &GroupKind) -> bool {
         if let Some(excluded) = &mut self.excluded
             && !self.scope.includes(kind)
         {
             excluded.push(feed);
-            return;
+            return false;
         }
         let is_known = self.followed.insert(feed, kind.clone()).is_some();
         // A Rollup has Rollups as components, which must be evaluated as well.
         if is_known && kind.is_rollup() {
             self.scope.only_rollup = None;
         }
+        true
+    }
+}
+
+impl<S: ClusterSource> ClusterSource for Feeds<'_, S> {
+    fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
+        if let Some(of_hub) = &mut self.of_hub
+            && !of_hub.follows(feed, kind)
+        {
+            return;
+        }
         self.source.follow(feed, kind, lens);
     }
 
     fn leave(&mut self, feed: FeedId) {
-        self.followed.remove(&feed);
+        if let Some(of_hub) = &mut self.of_hub {
+            of_hub.followed.remove(&feed);
+        }
         self.source.leave(feed);
     }
 
@@ -281,7 +370,7 @@ impl<S: ClusterSource> ClusterSource for Feeds<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_engine::{Cluster, ProjectionContext};
+    use bellwether_engine::ProjectionContext;
     use bellwether_model::Object;
     use serde_json::json;
 
@@ -304,19 +393,24 @@ mod tests {
         }
     }
 
+    /// From the hub.
+    fn requests(log: &ClusterSources<RequestLog>) -> &[String] {
+        &log.get(&Cluster::hub()).unwrap().0
+    }
+
     #[test]
     fn only_kinds_of_the_scope_are_requested() {
-        let mut log = RequestLog::default();
+        let mut log = ClusterSources::hub(RequestLog::default());
         Evaluator::new(EvaluationScope::of_rollups(None)).start(Timestamp::UNIX_EPOCH, &mut log);
-        assert_eq!(log.0, ["Rollup.bellwether.dev"]);
+        assert_eq!(requests(&log), ["Rollup.bellwether.dev"]);
     }
 
     #[test]
     fn only_groups_that_changed_are_reported() {
-        let (now, mut log) = (Timestamp::UNIX_EPOCH, RequestLog::default());
+        let (now, mut log) = (Timestamp::UNIX_EPOCH, ClusterSources::hub(RequestLog::default()));
         let mut evaluator = Evaluator::new(EvaluationScope::of_rollups(None));
         evaluator.start(now, &mut log);
-        let (feed, lens) = log.1[0].clone();
+        let (feed, lens) = log.get(&Cluster::hub()).unwrap().1[0].clone();
         evaluator.apply(now, [(feed, FeedEvent::ListCompleted)], &mut log);
         assert!(evaluator.take_changed().contains(&(OwnKind::Rollup, None)), "all Rollups may have changed");
         let rollup = |name: &str, version: &str| {
@@ -353,7 +447,8 @@ mod tests {
 
     #[test]
     fn feeds_of_another_cluster_are_not_requested_from_the_hub() {
-        let (mut evaluator, mut log) = (Evaluator::new(EvaluationScope::of_all(None)), RequestLog::default());
+        let mut evaluator = Evaluator::new(EvaluationScope::of_all(None));
+        let mut log = ClusterSources::hub(RequestLog::default());
         let mut effects = evaluator.engine.step(Timestamp::UNIX_EPOCH, []);
         for effect in &mut effects {
             if let Effect::Follow { cluster, .. } = effect {
@@ -361,6 +456,6 @@ mod tests {
             }
         }
         evaluator.route(Timestamp::UNIX_EPOCH, effects, &mut log, None);
-        assert!(log.0.is_empty() && evaluator.followed.is_empty(), "{:?}", log.0);
+        assert!(requests(&log).is_empty() && evaluator.followed.is_empty(), "{:?}", requests(&log));
     }
 }

@@ -9,7 +9,8 @@ use std::{
 use anyhow::{Result, bail};
 use bellwether_api::{GROUP, VERSION};
 use bellwether_engine::{
-    FeedEvent, GroupKind, NamespacedName, ObservedObject, ProjectionContext, ServedResource, Unreadable,
+    DiscoveredKinds, FeedEvent, GroupKind, NamespacedName, ObservedObject, ProjectionContext, ServedResource,
+    Unreadable,
 };
 use bellwether_input::{ObjectLocation, Texts};
 use bellwether_model::{Object, Plan, Value};
@@ -30,6 +31,8 @@ pub(super) struct ManifestFiles {
     namespaced: HashMap<GroupKind, bool>,
     problems: Vec<String>,
     notes: Vec<String>,
+    /// The files have all that their cluster has.
+    has_all_kinds: bool,
 }
 
 #[derive(Default)]
@@ -118,6 +121,7 @@ impl ManifestFiles {
             namespaced: HashMap::new(),
             problems: Vec::new(),
             notes: Vec::new(),
+            has_all_kinds: false,
         };
         let mut objects = Vec::new();
         let plan = Plan::identity().with_all(&CRD_FIELDS).with_all(&OTHER_FIELDS);
@@ -232,21 +236,49 @@ impl ManifestFiles {
             .collect()
     }
 
+    /// A kind without objects is empty, not unknown.
+    pub(super) fn of_whole_cluster(self) -> Self {
+        Self { has_all_kinds: true, ..self }
+    }
+
+    /// Whether no object was found.
+    pub(super) fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// The kinds of the objects, and those that every cluster serves.
+    pub(super) fn discovered(&self) -> DiscoveredKinds {
+        let always = ALWAYS_SERVED.iter().map(|(group, kind)| GroupKind::new(group, kind));
+        let always = always.map(|kind| {
+            let served = self.as_served(&kind, &KindInFiles::default());
+            (kind, served)
+        });
+        let found = self.kinds.iter().map(|(kind, found)| (kind.clone(), self.as_served(kind, found)));
+        DiscoveredKinds { served: always.chain(found).collect(), ..DiscoveredKinds::default() }
+    }
+
     /// How a cluster would serve a kind, as far as its objects show it.
     pub(super) fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
-        let in_files = self.kinds.get(kind)?;
-        Some(ServedResource {
+        Some(self.as_served(kind, self.kinds.get(kind)?))
+    }
+
+    fn as_served(&self, kind: &GroupKind, in_files: &KindInFiles) -> ServedResource {
+        ServedResource {
             version: in_files.versions.first().map_or("", String::as_str).into(),
             versions: in_files.versions.iter().map(|version| version.as_str().into()).collect(),
-            plural: kind.kind.to_lowercase().into(),
+            plural: object_name::plural(&kind.kind).into(),
             namespaced: self.is_namespaced(kind),
             has_status: true,
-        })
+        }
     }
 
     fn events(&self, kind: &GroupKind, found: BTreeMap<NamespacedName, ObservedObject>) -> Vec<FeedEvent> {
         let Some(served) = self.served(kind) else {
-            return vec![FeedEvent::Unreadable(Unreadable::NotInInput)];
+            return if self.has_all_kinds {
+                vec![FeedEvent::ListStarted, FeedEvent::ListCompleted]
+            } else {
+                vec![FeedEvent::Unreadable(Unreadable::NotInInput)]
+            };
         };
         let applied = found.into_iter().map(|(name, observed)| FeedEvent::Applied(name, Box::new(observed)));
         [FeedEvent::Served(served), FeedEvent::ListStarted]
@@ -374,6 +406,27 @@ const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ("storage.k8s.io", "VolumeAttachment"),
     ("storage.k8s.io", "VolumeAttributesClass"),
     ("storagemigration.k8s.io", "StorageVersionMigration"),
+];
+
+/// Kinds that BindingPolicies often name, and that every cluster serves, whether the files have such objects or not.
+const ALWAYS_SERVED: &[(&str, &str)] = &[
+    ("", "ConfigMap"),
+    ("", "Namespace"),
+    ("", "PersistentVolumeClaim"),
+    ("", "Pod"),
+    ("", "Secret"),
+    ("", "Service"),
+    ("", "ServiceAccount"),
+    ("apps", "DaemonSet"),
+    ("apps", "Deployment"),
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+    ("autoscaling", "HorizontalPodAutoscaler"),
+    ("batch", "CronJob"),
+    ("batch", "Job"),
+    ("networking.k8s.io", "Ingress"),
+    ("networking.k8s.io", "NetworkPolicy"),
+    ("policy", "PodDisruptionBudget"),
 ];
 
 /// Whether a group is neither of Kubernetes nor of Bellwether.

@@ -48,6 +48,11 @@ impl Observation {
             name.namespace.is_empty() || self.only_namespace.as_ref().is_none_or(is_selected)
         });
         groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
+        if self.clusters.is_empty() {
+            for group in &mut groups {
+                self.stored.add_to(group);
+            }
+        }
         drop_invented_times(&mut groups, self.now, Timestamp::MAX);
         groups
     }
@@ -59,12 +64,12 @@ impl Observation {
     /// The scope to watch one group in.
     pub fn scope_of(&self, group: &Group) -> EvaluationScope {
         let mut scopes = self.scopes();
-        let index = scopes.iter().position(|scope| scope.includes(&group.kind)).unwrap_or_default();
+        let index = scopes.iter().position(|scope| scope.has_groups_of(&group.kind)).unwrap_or_default();
         scopes.swap_remove(index).with_rules()
     }
 
-    /// The group that the user names: `wordpress`, `application/wordpress`, `blog/wordpress` or
-    /// `rollup/platform`.
+    /// The group that the user names: `wordpress`, `application/wordpress`, `blog/wordpress`,
+    /// `rollup/platform` or `policy/edge`.
     pub fn group(&self, word: &str) -> Result<Group> {
         let (namespace, kind, name) = object_name::group(word);
         if let (Some(namespace), Some(only)) = (namespace, &self.only_namespace)
@@ -76,11 +81,16 @@ impl Observation {
         let is_match = |group: &Group| {
             *group.name.name == *name
                 && namespace.is_none_or(|namespace| *group.name.namespace == *namespace)
-                && kind.is_none_or(|kind| object_name::means(kind, &group.kind.kind, &group.kind.group))
+                && kind.is_none_or(|kind| object_name::means_group(kind, &group.kind))
         };
         let mut found: Vec<_> = self.groups().into_iter().filter(is_match).collect();
         match found.len() {
             1 => Ok(found.remove(0)),
+            0 if object_name::is_of_policy(word) && self.clusters.is_empty() => {
+                bail!(
+                    "BindingPolicy {name}: name its clusters with --cluster NAME=KUBECONFIG or --cluster NAME=DIR"
+                )
+            }
             0 => bail!("{}", self.group_not_found(word)),
             _ => {
                 let names = found.iter().map(|group| {
@@ -118,6 +128,12 @@ impl Observation {
             (None, _, name) => name,
             _ => word,
         };
+        if object_name::is_of_policy(word) {
+            return match &self.origin {
+                Origin::Cluster(_) => format!("no BindingPolicy named {name:?}"),
+                Origin::Files(files) => format!("no BindingPolicy named {name:?} in {files}"),
+            };
+        }
         let (applications, rollups) = object_name::may_be(word);
         match (&self.notes.no_rollups, applications, rollups) {
             (Some(error), false, _) => error.clone(),
@@ -126,6 +142,9 @@ impl Observation {
                 Origin::Files(files) => format!("no Rollup named {name:?} in {files}"),
             },
             (_, true, false) => format!("no Application named {name:?} {place}"),
+            (None, true, true) if !self.clusters.is_empty() => {
+                format!("no Application, Rollup or BindingPolicy named {name:?} {place}")
+            }
             (None, true, true) => format!("no Application or Rollup named {name:?} {place}"),
             (Some(error), true, true) => format!("no Application named {name:?} {place}; {error}"),
         }

@@ -1,27 +1,36 @@
-//! A cluster that is watched: groups are evaluated as objects change.
+//! A cluster that is watched, with the clusters that its BindingPolicies select: groups are evaluated as objects change.
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Duration,
 };
 
 use bellwether_engine::{
-    Cluster, ClusterEvent, ClusterSource, Event, FeedEvent, FeedId, Group, GroupKind, GroupRef, Lens,
-    NamespacedName, ServedResource,
+    Cluster, ClusterEvent, ClusterSource, ClusterSources, Event, FeedEvent, FeedId, Group, GroupKind,
+    GroupRef, Lens, NamespacedName, ServedResource,
 };
-use bellwether_kube_io::read::{Reader, ReaderSettings};
-use jiff::Timestamp;
+use bellwether_kube_io::{
+    client::Connection,
+    read::{Reader, ReaderSettings},
+};
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::{
     sync::mpsc,
+    task::JoinSet,
     time::{sleep, timeout},
 };
 
 use super::{
-    ListedObject, drop_invented_times,
+    ListedObject, Observation, drop_invented_times,
     evaluator::{EvaluationScope, Evaluator},
+    kind_request::KindRequest,
     listed_objects,
+    named_clusters::NamedCluster,
+    origin::Origin,
+    stored_clusters::{StoredClusters, combined_status, requested},
 };
 
 /// Of the channel from the reflectors.
@@ -40,10 +49,16 @@ const TICK: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct EngineFeed(usize, FeedId);
 
+/// How long to wait for a cluster at the start, so that it cannot hold back the others.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+
+/// How often to ask a cluster whether it still responds: one without changes sends next to nothing.
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+
 /// An evaluator with its reflectors.
 struct Watcher {
     evaluator: Evaluator,
-    reader: Reader<EngineFeed>,
+    readers: BTreeMap<Cluster, LiveReader>,
     groups: BTreeMap<(NamespacedName, GroupKind), Group>,
 }
 
@@ -52,7 +67,8 @@ impl Watcher {
     fn evaluate_changed(&mut self, now: Timestamp, begun: Timestamp, synced: Timestamp) {
         let changed = self.evaluator.take_changed();
         let mut found = Vec::new();
-        if changed.iter().any(|(_, name)| name.is_none()) {
+        // What changes in other clusters is not reported for the groups.
+        if self.readers.len() > 1 || changed.iter().any(|(_, name)| name.is_none()) {
             self.groups.clear();
             found = self.evaluator.groups(now);
         } else {
@@ -66,30 +82,72 @@ impl Watcher {
     }
 }
 
-/// The feeds of one engine, among all that a reader has.
+impl Watcher {
+    /// Where no cluster is named, the controller has read the clusters.
+    fn add_stored_clusters(&mut self) {
+        let listed = self.evaluator.engine.objects(&combined_status()).and_then(Result::ok);
+        let stored = StoredClusters::of(listed.into_iter().flatten().map(|(_, facts)| facts));
+        for group in self.groups.values_mut() {
+            stored.add_to(group);
+        }
+    }
+}
+
+/// Reads one cluster for one engine.
+enum LiveReader {
+    ApiServer(Box<Reader<EngineFeed>>),
+    /// Files do not change: they are listed once.
+    Files,
+}
+
+/// The feeds of one engine in one cluster.
 struct EngineFeeds<'l> {
     index: usize,
-    reader: &'l mut Reader<EngineFeed>,
+    reader: &'l mut LiveReader,
+    /// Set for files.
+    origin: Option<&'l Origin>,
+    /// What files have, for the next step.
+    listed: &'l RefCell<Vec<(EngineFeed, FeedEvent)>>,
 }
 
 impl ClusterSource for EngineFeeds<'_> {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
-        self.reader.follow(EngineFeed(self.index, feed), kind.clone(), lens);
+        let id = EngineFeed(self.index, feed);
+        match (&mut *self.reader, self.origin) {
+            (LiveReader::ApiServer(reader), _) => reader.follow(id, kind.clone(), lens),
+            (LiveReader::Files, Some(Origin::Files(files))) => {
+                let listed = files.list(vec![KindRequest { kind: kind.clone(), lens }]);
+                let events = listed.into_iter().flat_map(|(_, events)| events);
+                self.listed.borrow_mut().extend(events.map(|event| (id, event)));
+            }
+            (LiveReader::Files, _) => {}
+        }
     }
 
     fn leave(&mut self, feed: FeedId) {
-        self.reader.leave(EngineFeed(self.index, feed));
+        if let LiveReader::ApiServer(reader) = &mut *self.reader {
+            reader.leave(EngineFeed(self.index, feed));
+        }
     }
 
     fn served(&self, kind: &GroupKind) -> Option<ServedResource> {
-        self.reader.served(kind)
+        match &*self.reader {
+            LiveReader::ApiServer(reader) => reader.served(kind),
+            LiveReader::Files => self.origin?.served(kind),
+        }
     }
 }
 
-pub struct LiveObservation {
+pub struct LiveObservation<'o> {
     /// One for each scope.
     watchers: Vec<Watcher>,
+    clusters: &'o [NamedCluster],
     events: mpsc::Receiver<(EngineFeed, FeedEvent)>,
+    listed_files: RefCell<Vec<(EngineFeed, FeedEvent)>>,
+    /// When the clusters responded to a probe.
+    responded: mpsc::UnboundedReceiver<(Cluster, Timestamp)>,
+    /// Ends with the observation.
+    _probes: JoinSet<()>,
     /// Kinds to list beside the groups.
     listed: BTreeSet<GroupKind>,
     begun: Timestamp,
@@ -97,28 +155,61 @@ pub struct LiveObservation {
     synced: Option<Timestamp>,
 }
 
-impl LiveObservation {
-    /// Starts to watch the groups of these scopes and their members.
+impl<'o> LiveObservation<'o> {
+    /// Starts to watch the groups of these scopes and their members. A named cluster that could not be read at first
+    /// stays so.
     ///
     /// # Panics
     ///
     /// If it is called outside of a Tokio runtime.
-    pub fn start(client: &Client, scopes: Vec<EvaluationScope>) -> Self {
+    pub fn start(observation: &'o Observation, client: &Client, scopes: Vec<EvaluationScope>) -> Self {
+        let clusters = &*observation.clusters;
         let (sender, events) = mpsc::channel(CAPACITY);
         let watcher = |scope: EvaluationScope| {
             let settings = ReaderSettings { namespace: scope.namespace.clone(), ..ReaderSettings::default() };
-            let reader = Reader::start(client.clone(), settings, sender.clone());
-            Watcher { evaluator: Evaluator::new(scope), reader, groups: BTreeMap::new() }
+            let reader = |client: &Client, settings| {
+                LiveReader::ApiServer(Box::new(Reader::start(client.clone(), settings, sender.clone())))
+            };
+            let of_clusters = clusters.iter().filter_map(|cluster| {
+                let reader = match cluster.origin.as_ref().ok()? {
+                    Origin::Cluster(cluster) => reader(cluster.client(), ReaderSettings::default()),
+                    Origin::Files(_) => LiveReader::Files,
+                };
+                Some((cluster.name.clone(), reader))
+            });
+            let hub = (Cluster::hub(), reader(client, settings));
+            let readers = of_clusters.chain([hub]).collect();
+            Watcher { evaluator: Evaluator::new(scope), readers, groups: BTreeMap::new() }
         };
+        let (responses, responded) = mpsc::unbounded_channel();
+        let mut probes = JoinSet::new();
+        for cluster in clusters {
+            if let Ok(Origin::Cluster(origin)) = &cluster.origin {
+                probes.spawn(probe(cluster.name.clone(), origin.connection().clone(), responses.clone()));
+            }
+        }
         let mut live = Self {
             watchers: scopes.into_iter().map(watcher).collect(),
+            clusters,
             events,
+            listed_files: RefCell::default(),
+            responded,
+            _probes: probes,
             listed: BTreeSet::new(),
             begun: Timestamp::now(),
             synced: None,
         };
         for index in 0..live.watchers.len() {
-            live.with_evaluator(index, |evaluator, feeds| evaluator.start(Timestamp::now(), feeds));
+            live.with_evaluator(index, |evaluator, feeds| {
+                let now = Timestamp::now();
+                evaluator.start(now, feeds);
+                let announcements = clusters.iter().flat_map(|cluster| cluster.announcement(now));
+                evaluator.announce(now, observation.origin.discovered(), announcements, feeds);
+                if clusters.is_empty() {
+                    evaluator.engine.keep_with(&combined_status(), &requested());
+                    evaluator.step(now, Vec::new(), feeds);
+                }
+            });
         }
         live
     }
@@ -134,11 +225,15 @@ impl LiveObservation {
                 batch.push(event);
             }
         }
+        batch.append(&mut self.listed_files.borrow_mut());
         self.step(batch);
-        self.report_connection();
+        self.report_connections();
         let (now, begun, synced) = (Timestamp::now(), self.begun, self.synced.unwrap_or(Timestamp::MAX));
         for watcher in &mut self.watchers {
             watcher.evaluate_changed(now, begun, synced);
+            if self.clusters.is_empty() {
+                watcher.add_stored_clusters();
+            }
         }
     }
 
@@ -158,20 +253,47 @@ impl LiveObservation {
         }
     }
 
-    fn with_evaluator(&mut self, index: usize, act: impl FnOnce(&mut Evaluator, &mut EngineFeeds<'_>)) {
-        let Some(Watcher { evaluator, reader, .. }) = self.watchers.get_mut(index) else { return };
-        act(evaluator, &mut EngineFeeds { index, reader });
+    fn with_evaluator(
+        &mut self,
+        index: usize,
+        act: impl FnOnce(&mut Evaluator, &mut ClusterSources<EngineFeeds<'_>>),
+    ) {
+        let Some(Watcher { evaluator, readers, .. }) = self.watchers.get_mut(index) else { return };
+        let (mut sources, listed) = (ClusterSources::default(), &self.listed_files);
+        for (name, reader) in readers {
+            let named = self.clusters.iter().find(|cluster| cluster.name == *name);
+            let origin = named.and_then(|cluster| cluster.origin.as_ref().ok());
+            sources.insert(name.clone(), EngineFeeds { index, reader, origin, listed });
+        }
+        act(evaluator, &mut sources);
     }
 
-    /// Reports to the engines whether the cluster is connected, and when it last responded.
-    fn report_connection(&mut self) {
+    /// Reports to the engines whether the clusters are connected, and when they last responded.
+    fn report_connections(&mut self) {
+        let now = Timestamp::now();
+        let mut probed = Vec::new();
+        while let Ok(response) = self.responded.try_recv() {
+            probed.push(response);
+        }
         for index in 0..self.watchers.len() {
-            self.with_evaluator(index, |evaluator, feeds| {
-                let counters = feeds.reader.counters();
-                let heard = counters.last_response().map(ClusterEvent::Heard);
-                let events = heard.into_iter().chain(counters.connection());
-                let events = events.map(|event| Event::Cluster(Cluster::hub(), event)).collect();
-                evaluator.step(Timestamp::now(), events, feeds);
+            self.with_evaluator(index, |evaluator, sources| {
+                let mut events = Vec::new();
+                for (cluster, feeds) in sources.iter_mut() {
+                    let (heard, connection) = match feeds.reader {
+                        LiveReader::ApiServer(reader) => {
+                            let counters = reader.counters();
+                            let probed = probed.iter().filter(|(of, _)| of == cluster).map(|(_, at)| *at);
+                            (probed.chain(counters.last_response()).max(), counters.connection())
+                        }
+                        LiveReader::Files => (Some(now), None),
+                    };
+                    // A response that is older than a probe before it changes nothing.
+                    let known = evaluator.engine.cluster(cluster).and_then(|status| status.last_heard);
+                    let heard = heard.max(known).map(ClusterEvent::Heard);
+                    let own = heard.into_iter().chain(connection);
+                    events.extend(own.map(|event| Event::Cluster(cluster.clone(), event)));
+                }
+                evaluator.step(now, events, sources);
             });
         }
     }
@@ -183,9 +305,14 @@ impl LiveObservation {
         hubs.filter_map(|hub| hub.unreachable_since(Timestamp::now())).min()
     }
 
-    /// Whether all kinds are listed, and no relist is in progress.
+    /// Whether all kinds are listed, and no relist is in progress. A named cluster has some time to answer; then it is
+    /// stale.
     pub fn is_synced(&self) -> bool {
-        self.watchers.iter().all(|watcher| watcher.evaluator.engine.is_consistent())
+        let is_late = self.begun.duration_until(Timestamp::now()) > PATIENCE;
+        self.watchers.iter().all(|Watcher { evaluator, readers, .. }| {
+            let mut clusters = readers.keys();
+            clusters.all(|cluster| evaluator.engine.is_consistent_in(cluster) || is_late && !cluster.is_hub())
+        })
     }
 
     /// By name within each scope.
@@ -213,5 +340,20 @@ impl LiveObservation {
     pub fn listed(&self) -> Vec<ListedObject> {
         let Some(Watcher { evaluator, .. }) = self.watchers.first() else { return Vec::new() };
         self.listed.iter().flat_map(|kind| listed_objects(&evaluator.engine, kind)).collect()
+    }
+}
+
+/// Reports when a cluster responds, until the observation ends.
+async fn probe(
+    cluster: Cluster,
+    connection: Connection,
+    responses: mpsc::UnboundedSender<(Cluster, Timestamp)>,
+) {
+    loop {
+        sleep(PROBE_INTERVAL).await;
+        let is_there = matches!(timeout(PROBE_INTERVAL, connection.check()).await, Ok(Ok(())));
+        if is_there && responses.send((cluster.clone(), Timestamp::now())).is_err() {
+            return;
+        }
     }
 }

@@ -1,18 +1,25 @@
 //! Where objects are read, and the flags with which other commands give the same answer.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use bellwether_engine::FAILED_AFTER;
 use bellwether_kube_io::client::ClientOptions;
 use jiff::SignedDuration;
 
-use crate::shell::flag;
+use crate::{
+    fleet::{ClusterToRead, ReadFrom},
+    shell::flag,
+};
 
 #[derive(Clone, Debug)]
 pub struct Location {
     pub place: Place,
     /// How long a Pod must have failed until its workload is Failed. None: nothing below members is read.
     pub failed_after: Option<SignedDuration>,
+    /// Beside the hub, which is the place.
+    pub clusters: Vec<ClusterToRead>,
+    /// For each request to one of the clusters.
+    pub request_timeout: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -45,12 +52,35 @@ impl Location {
         matches!(self.place, Place::Cluster { without_health_rules: true, .. })
     }
 
+    fn of_clusters(&self) -> String {
+        let mut flags = String::new();
+        for ClusterToRead { name, labels, from } in &self.clusters {
+            let place = match from {
+                ReadFrom::ApiServer(ClientOptions { kubeconfig, context }) => {
+                    let path = kubeconfig.as_deref().map(|path| path.to_string_lossy()).unwrap_or_default();
+                    let context = context.as_ref().map(|context| format!(":{context}")).unwrap_or_default();
+                    format!("{path}{context}")
+                }
+                ReadFrom::Files(paths) => {
+                    paths.first().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
+                }
+            };
+            flags += &flag("cluster", &format!("{name}={place}"));
+            let labels: Vec<_> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            if !labels.is_empty() {
+                flags += &flag("cluster-labels", &format!("{name}={}", labels.join(",")));
+            }
+        }
+        flags
+    }
+
     pub fn flags(&self) -> Flags {
         let below = match self.failed_after {
             Some(FAILED_AFTER) => String::new(),
             Some(duration) => flag("failed-after", &format!("{duration:#}").replace(' ', "")),
             None => " --look-below=false".to_owned(),
         };
+        let below = self.of_clusters() + &below;
         match &self.place {
             Place::Cluster { login: ClientOptions { kubeconfig, context }, without_health_rules, .. } => {
                 let kubeconfig = kubeconfig.iter().map(|file| flag("kubeconfig", &file.to_string_lossy()));

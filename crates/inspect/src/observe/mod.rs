@@ -12,9 +12,11 @@ mod group_query;
 mod kind_request;
 mod live;
 mod location;
+mod named_clusters;
 mod notes;
 mod object_name;
 mod origin;
+mod stored_clusters;
 
 use std::sync::Arc;
 
@@ -36,15 +38,21 @@ use group_query::scopes_of;
 use kind_request::KindRequest;
 pub use live::LiveObservation;
 pub use location::{Flags, Location, Place};
+use named_clusters::NamedCluster;
 pub use notes::Notes;
 pub(crate) use notes::not_shown;
 pub(crate) use object_name::means;
 pub use object_name::plural_of_builtin;
-use origin::{Origin, PendingLists};
+use origin::Origin;
+use stored_clusters::StoredClusters;
 
 /// Objects that were read once, and the engines that evaluate them.
 pub struct Observation {
+    /// The hub.
     origin: Origin,
+    clusters: Vec<NamedCluster>,
+    /// Where no cluster is named.
+    stored: StoredClusters,
     /// For Applications, unless the query is for a Rollup.
     evaluator: Evaluator,
     /// For Rollups, if the other evaluator reads one namespace only.
@@ -88,46 +96,73 @@ impl Observation {
         };
         let observation = Self::new(origin, only_namespace, now, scope.at(location));
         let of_rollups = of_rollups.map(|scope| Evaluator::new(scope.at(location)));
-        Ok(Self { of_rollups, ..observation })
+        Ok(Self { of_rollups, ..observation }.with_clusters(location))
     }
 
     /// Reads the objects of these kinds of Bellwether, and no members.
     pub fn read_own_kinds(location: &Location, now: Timestamp, own: &[GroupKind]) -> Result<Self> {
         let origin = Origin::open(location, false, now)?;
         let only_namespace = origin.only_namespace(false);
-        let scope = EvaluationScope::of(own, None).at(location);
-        let mut observation = Self::new(origin, only_namespace, now, scope);
+        // Named clusters are there to be read; policies are not among these kinds.
+        let alone = Location { clusters: Vec::new(), ..location.clone() };
+        let scope = EvaluationScope::of(own, None).at(&alone);
+        let mut observation = Self::new(origin, only_namespace, now, scope).with_clusters(location);
         let Self { origin, evaluator, only_namespace, notes, .. } = &mut observation;
-        let mut lists = PendingLists::of(origin);
-        evaluator.start(now, &mut lists);
+        let mut sources = named_clusters::sources(origin, &[]);
+        evaluator.start(now, &mut sources);
         let namespace = only_namespace.as_deref();
-        let events = lists.list(namespace, |kind, events| notes.note(kind, events, origin, namespace))?;
-        evaluator.apply(now, events.into_iter().flatten(), &mut lists);
+        let note = |kind: &GroupKind, events: &[FeedEvent]| notes.note(kind, events, origin, namespace);
+        let listed = named_clusters::list(&mut sources, namespace, note)?.unwrap_or_default();
+        evaluator.apply(now, listed.events, &mut sources);
         Ok(observation)
     }
 
     fn new(origin: Origin, only_namespace: Option<String>, now: Timestamp, scope: EvaluationScope) -> Self {
         let notes = Notes::of(&origin);
-        Self { origin, evaluator: Evaluator::new(scope), of_rollups: None, only_namespace, now, notes }
+        Self {
+            origin,
+            clusters: Vec::new(),
+            stored: StoredClusters::default(),
+            evaluator: Evaluator::new(scope),
+            of_rollups: None,
+            only_namespace,
+            now,
+            notes,
+        }
+    }
+
+    fn with_clusters(mut self, location: &Location) -> Self {
+        self.clusters = NamedCluster::open_all(location, self.now);
+        self.notes.unread_clusters = self.clusters.iter().flat_map(NamedCluster::problems).collect();
+        self
     }
 
     /// Lists the kinds that the engines request, until they request no more.
     pub fn refresh(&mut self) -> Result<()> {
-        let Self { origin, evaluator, of_rollups, only_namespace: _, now, notes } = self;
+        let Self { origin, clusters, stored, evaluator, of_rollups, only_namespace, now, notes } = self;
         origin.check_crds()?;
         for evaluator in [evaluator].into_iter().chain(of_rollups) {
             *evaluator = Evaluator::new(evaluator.scope.clone());
-            let mut lists = PendingLists::of(origin);
-            evaluator.start(*now, &mut lists);
+            let mut sources = named_clusters::sources(origin, clusters);
+            evaluator.start(*now, &mut sources);
+            let announcements = clusters.iter().flat_map(|cluster| cluster.announcement(*now));
+            evaluator.announce(*now, origin.discovered(), announcements, &mut sources);
             let namespace = evaluator.scope.namespace.clone();
             let namespace = namespace.as_deref();
+            let mut problems = Vec::new();
             let mut note =
                 |kind: &GroupKind, events: &[FeedEvent]| notes.note(kind, events, origin, namespace);
-            while let Some(events) = lists.list(namespace, &mut note)? {
-                evaluator.apply(*now, events, &mut lists);
+            while let Some(listed) = named_clusters::list(&mut sources, namespace, &mut note)? {
+                problems.extend(listed.problems);
+                evaluator.apply(*now, listed.events, &mut sources);
             }
+            problems.retain(|problem| !notes.unread_clusters.contains(problem));
+            notes.unread_clusters.extend(problems);
             notes.note_uses(&evaluator.engine);
             notes.note_cycles(&evaluator.membership_cycles(*now));
+        }
+        if clusters.is_empty() {
+            *stored = origin.stored_clusters(only_namespace.as_deref())?;
         }
         Ok(())
     }
@@ -191,6 +226,40 @@ impl Observation {
         Ok(listed)
     }
 
+    /// The objects of these kinds in a named cluster, and a sentence for each kind that could not be listed. A cluster
+    /// that cannot be read has none: its problem is noted already.
+    pub fn listed_in(&self, cluster: &str, kinds: &[GroupKind]) -> (Vec<ListedObject>, Vec<String>) {
+        let (mut objects, mut problems) = (Vec::new(), Vec::new());
+        let Some((cluster, origin)) = self.named(cluster) else { return (objects, problems) };
+        let requests =
+            kinds.iter().map(|kind| KindRequest { kind: kind.clone(), lens: Arc::new(self.lens(kind)) });
+        let listed = match origin.list(requests.collect(), None) {
+            Ok(listed) => listed,
+            Err(error) => return (objects, vec![cluster.about(&format!("{error:#}"))]),
+        };
+        for (kind, events) in listed {
+            for event in events {
+                match event {
+                    FeedEvent::Applied(name, object) => {
+                        objects.push(ListedObject { kind: kind.clone(), name, facts: object.facts });
+                    }
+                    FeedEvent::Unreadable(Unreadable::NotServed | Unreadable::NotInInput) => {}
+                    FeedEvent::Unreadable(why) => {
+                        problems.push(cluster.about(&origin.cannot_list(&kind, &why, None)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        (objects, problems)
+    }
+
+    /// A named cluster that can be read.
+    fn named(&self, name: &str) -> Option<(&NamedCluster, &Origin)> {
+        let cluster = self.clusters.iter().find(|cluster| cluster.name.name() == name)?;
+        Some((cluster, cluster.origin.as_ref().ok()?))
+    }
+
     fn namespace_to_list(&self, anywhere: bool) -> Option<&str> {
         self.only_namespace.as_deref().filter(|_| !anywhere)
     }
@@ -205,10 +274,41 @@ impl Observation {
         self.origin.with(kind, name, make)
     }
 
+    /// Applies `make` to an object in each named cluster that can be read; an error names the cluster.
+    pub fn with_in_clusters<R: Send>(
+        &self,
+        kind: &GroupKind,
+        name: &NamespacedName,
+        make: &(dyn Fn(&Object<'_>) -> R + Sync),
+    ) -> Vec<Result<(String, R), String>> {
+        let readable =
+            self.clusters.iter().filter_map(|cluster| Some((cluster, cluster.origin.as_ref().ok()?)));
+        let results = readable.map(|(cluster, origin)| match origin.with(kind, name, make) {
+            Ok(Some(result)) => Ok((cluster.name.name().to_owned(), result)),
+            Ok(None) => Err(cluster.about(&format!("{}/{} not found", kind.kind, name.name))),
+            Err(error) => Err(cluster.about(&format!("{error:#}"))),
+        });
+        results.collect()
+    }
+
     /// The fields that the verdict on an object is based on. Empty if it cannot be read any more.
     pub fn evidence(&self, kind: &GroupKind, name: &NamespacedName) -> Vec<Evidence> {
+        self.evidence_in(None, kind, name)
+    }
+
+    /// As [`Self::evidence`], in a named cluster.
+    pub fn evidence_in(
+        &self,
+        cluster: Option<&str>,
+        kind: &GroupKind,
+        name: &NamespacedName,
+    ) -> Vec<Evidence> {
         let explain = |object: &Object<'_>| bellwether_health::explain(object, &self.context()).evidence;
-        self.with(kind, name, &explain).ok().flatten().unwrap_or_default()
+        let origin = match cluster {
+            None => Some(&self.origin),
+            Some(cluster) => self.named(cluster).map(|(_, origin)| origin),
+        };
+        origin.and_then(|origin| origin.with(kind, name, &explain).ok().flatten()).unwrap_or_default()
     }
 
     /// The rules in force, and the time.

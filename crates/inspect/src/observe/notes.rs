@@ -4,7 +4,7 @@ use bellwether_engine::{Engine, FeedEvent, GroupKind, GroupRef, Unreadable};
 
 use super::{
     cluster::{ObservedCluster, crds_not_installed},
-    evaluator::MembershipCycles,
+    evaluator::{MembershipCycles, binding_policy, status_collector},
     is_application, is_group,
     origin::Origin,
 };
@@ -14,6 +14,8 @@ use crate::{shell::program, status::heading};
 pub struct Notes {
     /// Errors: groups or objects that could not be read.
     pub problems: Vec<String>,
+    /// Errors: named clusters that could not be read. What is known of the others is right.
+    pub unread_clusters: Vec<String>,
     pub notes: Vec<String>,
     /// The kinds of members that the user may not list.
     pub forbidden: Vec<String>,
@@ -45,7 +47,7 @@ impl Notes {
         namespace: Option<&str>,
     ) {
         let is_rule = *kind == GroupKind::bellwether("HealthRule");
-        if is_rule || is_group(kind) {
+        if is_rule || is_group(kind) || is_of_policies(kind) {
             self.note_invalid(kind, events);
         }
         let Some(FeedEvent::Unreadable(why)) = events.last() else { return };
@@ -57,6 +59,8 @@ impl Notes {
             if let Some(cluster) = origin.cluster() {
                 self.note_rollups(kind, why, cluster);
             }
+        } else if is_of_policies(kind) {
+            self.note_policies(kind, why, origin);
         } else if matches!(why, Unreadable::Forbidden { .. }) {
             self.refused.push((kind.clone(), origin.cannot_list(kind, why, namespace)));
         }
@@ -117,6 +121,19 @@ impl Notes {
         }
     }
 
+    fn note_policies(&mut self, kind: &GroupKind, why: &Unreadable, origin: &Origin) {
+        if matches!(why, Unreadable::NotServed | Unreadable::NotInInput) {
+            return;
+        }
+        let grant = origin.cluster().filter(|_| matches!(why, Unreadable::Forbidden { .. }));
+        let grant = grant.map(|cluster| format!(". {}", cluster.remedy(kind))).unwrap_or_default();
+        let problem = origin.cannot_list(kind, why, None) + &grant;
+        // Each evaluator lists them.
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
     fn note_applications(
         &mut self,
         kind: &GroupKind,
@@ -171,6 +188,11 @@ impl Notes {
                 .map(|group| format!("cannot assess {}: a member is in a membership cycle", heading(group))),
         );
     }
+}
+
+/// Whether a kind is read for BindingPolicies only.
+fn is_of_policies(kind: &GroupKind) -> bool {
+    *kind == binding_policy() || *kind == status_collector()
 }
 
 /// What a user without the right to list a kind below members does not learn.

@@ -3,7 +3,10 @@
 use anyhow::{Result, bail};
 use bellwether_engine::GroupKind;
 
-use super::{APPLICATIONS, evaluator::rollup};
+use super::{
+    APPLICATIONS,
+    evaluator::{binding_policy, rollup},
+};
 
 /// The kind and the name in `KIND/NAME`.
 pub(super) fn split(word: &str) -> Result<(&str, &str)> {
@@ -18,20 +21,35 @@ pub(super) fn split(word: &str) -> Result<(&str, &str)> {
 pub(super) fn group(word: &str) -> (Option<&str>, Option<&str>, &str) {
     let Some((before, name)) = word.split_once('/') else { return (None, None, word) };
     // Names of namespaces have no dot.
-    if is_application(before) || is_rollup(before) || before.contains('.') {
+    if is_application(before) || is_rollup(before) || is_policy(before) || before.contains('.') {
         (None, Some(before), name)
     } else {
         (Some(before), None, name)
     }
 }
 
-/// Whether a word may name an Application, and whether it may name a Rollup.
+/// Whether a word may name an Application, and whether it may name a cluster-scoped group: a Rollup or a BindingPolicy.
 pub(super) fn may_be(word: &str) -> (bool, bool) {
     match group(word) {
         (None, None, _) => (true, true),
-        (None, Some(kind), _) if is_rollup(kind) => (false, true),
+        (None, Some(kind), _) if is_rollup(kind) || is_policy(kind) => (false, true),
         _ => (true, false),
     }
+}
+
+/// Whether a word certainly names a BindingPolicy: `policy/edge`.
+pub(super) fn is_of_policy(word: &str) -> bool {
+    matches!(group(word), (_, Some(kind), _) if is_policy(kind))
+}
+
+/// Whether a word is the kind of a group. `policy` is short for BindingPolicy.
+pub(super) fn means_group(word: &str, kind: &GroupKind) -> bool {
+    means(word, &kind.kind, &kind.group) || *kind == binding_policy() && is_policy(word)
+}
+
+fn is_policy(word: &str) -> bool {
+    let GroupKind { kind, group } = binding_policy();
+    means(word, &kind, &group) || means(word, "Policy", &group)
 }
 
 fn is_application(word: &str) -> bool {
@@ -108,6 +126,18 @@ pub fn plural_of_builtin(word: &str) -> Option<String> {
     })
 }
 
+/// The plural of a kind, as Kubernetes and most CRDs form it.
+pub(super) fn plural(kind: &str) -> String {
+    let singular = kind.to_lowercase();
+    let ends = |ends: &[&str]| ends.iter().any(|end| singular.ends_with(end));
+    match singular.strip_suffix('y') {
+        Some(stem) if !ends(&["ay", "ey", "oy", "uy"]) => format!("{stem}ies"),
+        _ if singular == "endpoints" => singular,
+        _ if ends(&["s", "x", "ch", "sh"]) => format!("{singular}es"),
+        _ => format!("{singular}s"),
+    }
+}
+
 fn is_plural_of(plural: &str, singular: &str) -> bool {
     plural.strip_suffix('s') == Some(singular)
         || plural.strip_suffix("es") == Some(singular)
@@ -149,6 +179,16 @@ mod tests {
     }
 
     #[rstest]
+    #[case("Deployment", "deployments")]
+    #[case("NetworkPolicy", "networkpolicies")]
+    #[case("Ingress", "ingresses")]
+    #[case("Gateway", "gateways")]
+    #[case("Endpoints", "endpoints")]
+    fn plurals_of_kinds(#[case] kind: &str, #[case] expected: &str) {
+        assert_eq!(plural(kind), expected);
+    }
+
+    #[rstest]
     #[case("deploy", Some("deployments"))]
     #[case("networkpolicy", Some("networkpolicies"))]
     #[case("ingress", Some("ingresses"))]
@@ -170,6 +210,8 @@ mod tests {
     #[case("rollup/web", None, Some("rollup"))]
     #[case("Rollups.bellwether.dev/web", None, Some("Rollups.bellwether.dev"))]
     #[case("bwru/web", None, Some("bwru"))]
+    #[case("policy/web", None, Some("policy"))]
+    #[case("bindingpolicies.bellwether.dev/web", None, Some("bindingpolicies.bellwether.dev"))]
     fn names_of_groups(#[case] word: &str, #[case] namespace: Option<&str>, #[case] kind: Option<&str>) {
         assert_eq!(group(word), (namespace, kind, "web"));
     }
@@ -181,6 +223,7 @@ mod tests {
     #[case("applications.app.k8s.io/web", (true, false))]
     #[case("rollup/web", (false, true))]
     #[case("bwru/web", (false, true))]
+    #[case("bwbp/web", (false, true))]
     #[case("rollups.bellwether.dev/web", (false, true))]
     #[case("rollups.example.com/web", (true, false))]
     fn a_word_names_an_application_or_a_rollup(#[case] word: &str, #[case] expected: (bool, bool)) {

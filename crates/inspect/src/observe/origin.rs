@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 
 use anyhow::{Result, bail};
 use bellwether_engine::{
-    ClusterSource, FeedEvent, FeedId, GroupKind, Lens, NamespacedName, ServedResource, Unreadable,
+    ClusterSource, DiscoveredKinds, FeedEvent, FeedId, GroupKind, Lens, NamespacedName, ServedResource,
+    Unreadable,
 };
 use bellwether_model::Object;
 use jiff::Timestamp;
@@ -16,6 +17,7 @@ use super::{
     files::ManifestFiles,
     kind_request::KindRequest,
     location::{Location, Place},
+    stored_clusters::{self, StoredClusters},
 };
 
 pub(super) enum Origin {
@@ -87,6 +89,14 @@ impl Origin {
         }
     }
 
+    /// The kinds that it serves.
+    pub(super) fn discovered(&self) -> DiscoveredKinds {
+        match self {
+            Self::Cluster(cluster) => cluster.discovered(),
+            Self::Files(files) => files.discovered(),
+        }
+    }
+
     pub(super) fn is_namespaced(&self, kind: &GroupKind) -> bool {
         match self {
             Self::Cluster(cluster) => cluster.is_namespaced(kind),
@@ -115,6 +125,21 @@ impl Origin {
             Self::Cluster(cluster) => cluster.list(requests, namespace),
             Self::Files(files) => Ok(files.list(requests)),
         }
+    }
+
+    /// Empty if there are none, or if the user may not list CombinedStatuses.
+    pub(super) fn stored_clusters(&self, namespace: Option<&str>) -> Result<StoredClusters> {
+        let kind = stored_clusters::combined_status();
+        if self.served(&kind).is_none() {
+            return Ok(StoredClusters::default());
+        }
+        let lens = Arc::new(stored_clusters::lens(Arc::default()));
+        let listed = self.list(vec![KindRequest { kind, lens }], namespace)?;
+        let facts = listed.iter().flat_map(|(_, events)| events).filter_map(|event| match event {
+            FeedEvent::Applied(_, object) => Some(&object.facts),
+            _ => None,
+        });
+        Ok(StoredClusters::of(facts))
     }
 
     pub(super) fn object_named(&self, kind: &str, name: &str) -> Result<(GroupKind, NamespacedName)> {
@@ -147,6 +172,15 @@ pub(super) struct PendingLists<'o> {
 impl<'o> PendingLists<'o> {
     pub(super) fn of(origin: &'o Origin) -> Self {
         Self { origin, requests: BTreeMap::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// The feeds that were requested.
+    pub(super) fn feeds(&self) -> Vec<FeedId> {
+        self.requests.values().map(|(feed, _)| *feed).collect()
     }
 
     /// Takes back the request for a kind, whose objects do not come from the origin.

@@ -5,6 +5,7 @@ mod forest;
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
 };
 
 use anyhow::Result;
@@ -25,6 +26,8 @@ use crate::observe::{ListedObject, Observation, not_shown};
 pub struct Node {
     pub kind: GroupKind,
     pub name: NamespacedName,
+    /// The cluster that it is in. None for the hub.
+    pub cluster: Option<Arc<str>>,
     pub stands_for: StandsFor,
     /// False for a member that is missing, or whose kind cannot be read.
     pub exists: bool,
@@ -54,9 +57,9 @@ pub enum MemberCause {
 }
 
 impl MemberCause {
-    /// The engine looks below members of Applications only.
+    /// The engine looks below members of Applications only, which are in the hub.
     fn of(member: &Member) -> Self {
-        let is_component = member.component_conditions.is_some();
+        let is_component = member.component_conditions.is_some() || member.cluster.is_some();
         if is_component || kinds_below(&member.kind).is_empty() {
             return Self::Deepest;
         }
@@ -65,6 +68,13 @@ impl MemberCause {
 }
 
 impl Node {
+    fn set_cluster(&mut self, cluster: &Arc<str>) {
+        self.cluster = Some(Arc::clone(cluster));
+        for child in &mut self.children {
+            child.set_cluster(cluster);
+        }
+    }
+
     /// `Reason: message` of a failed object, the message alone of any other.
     pub fn why(&self) -> Cow<'_, str> {
         reason_and_message(self.state, &self.reason, &self.message)
@@ -91,7 +101,7 @@ pub struct Cause<'n> {
 /// Names objects for people: `Kind/name`, as in conditions.
 ///
 /// The kind has its API group only where another kind on the page has the same name. The namespace follows as
-/// ` -n NAMESPACE`, so that the whole is an argument of kubectl.
+/// ` -n NAMESPACE`, so that the whole is an argument of kubectl. The cluster follows as ` @CLUSTER`.
 #[derive(Debug)]
 pub struct ObjectNames<'g> {
     namespace: &'g str,
@@ -142,19 +152,25 @@ impl<'g> ObjectNames<'g> {
     }
 
     pub fn of_member(&self, member: &Member) -> String {
-        self.of(&member.kind, &member.name, member.stands_for)
+        self.of(&member.kind, &member.name, member.stands_for) + &at(member.cluster.as_deref())
     }
 
     pub fn of_node(&self, node: &Node) -> String {
-        self.of(&node.kind, &node.name, node.stands_for)
+        self.of(&node.kind, &node.name, node.stands_for) + &at(node.cluster.as_deref())
     }
 
-    /// For lists of objects: with the namespace, unless it is that of the group.
-    pub fn of_listed(&self, kind: &GroupKind, name: &NamespacedName, stands_for: StandsFor) -> String {
-        self.seen_from(self.namespace, kind, name, stands_for)
+    /// For lists of members: with the namespace, unless it is that of the group.
+    pub fn of_listed_member(&self, member: &Member) -> String {
+        self.seen_from(self.namespace, &member.kind, &member.name, member.stands_for)
+            + &at(member.cluster.as_deref())
     }
 
-    /// For a table that has a column of namespaces.
+    /// For lists of objects.
+    pub fn of_listed_node(&self, node: &Node) -> String {
+        self.seen_from(self.namespace, &node.kind, &node.name, node.stands_for) + &at(node.cluster.as_deref())
+    }
+
+    /// For a table that has columns of namespaces and clusters.
     pub fn without_namespace(&self, member: &Member) -> String {
         let Member { kind, name, stands_for, .. } = member;
         self.seen_from(&name.namespace, kind, name, *stands_for)
@@ -170,6 +186,11 @@ impl<'g> ObjectNames<'g> {
         let local = local_name(name, stands_for, namespace);
         format!("{}{}{local}", self.kind(kind), separator(stands_for))
     }
+}
+
+/// ` @west`, or nothing for the hub.
+pub fn at(cluster: Option<&str>) -> String {
+    cluster.map(|cluster| format!(" @{cluster}")).unwrap_or_default()
 }
 
 /// What stands between a kind and the name of an object, or what describes it instead of a name.
@@ -225,6 +246,9 @@ pub fn owned_kinds<'g>(members: impl IntoIterator<Item = &'g Member>) -> Vec<Gro
 /// The tree of a group, and a sentence for each kind that could not be listed for it. Without `all`, nothing
 /// is listed for members that are Ready.
 pub fn read_tree(group: &Group, observation: &Observation, all: bool) -> Result<(Vec<Node>, Vec<String>)> {
+    if group.is_policy() {
+        return Ok(read_in_clusters(group, observation, all));
+    }
     let expanded = group.members.iter().filter(|member| all || member.state != State::Ready);
     let listed = observation.listed(&owned_kinds(expanded), group.is_rollup())?;
     let is_reported = |why: &Unreadable| !matches!(why, Unreadable::NotServed | Unreadable::NotInInput);
@@ -233,6 +257,32 @@ pub fn read_tree(group: &Group, observation: &Observation, all: bool) -> Result<
     let problems = unreadable.map(|(kind, why)| observation.cannot_list(kind, why, group.is_rollup()));
     let notes = problems.map(|problem| not_shown(&problem));
     Ok((tree(group, &listed.objects), notes.collect()))
+}
+
+/// The tree of a BindingPolicy: the objects below each member are in its cluster.
+fn read_in_clusters(group: &Group, observation: &Observation, all: bool) -> (Vec<Node>, Vec<String>) {
+    let clusters: BTreeSet<_> = group.members.iter().filter_map(|member| member.cluster.clone()).collect();
+    let (mut roots, mut notes) = (Vec::new(), Vec::new());
+    for cluster in clusters {
+        let is_here = |member: &&Member| member.cluster.as_ref() == Some(&cluster);
+        let members: Vec<_> = group.members.iter().filter(is_here).cloned().collect();
+        let here = Group { members, ..group.clone() };
+        let expanded = here.members.iter().filter(|member| all || member.state != State::Ready);
+        let (objects, problems) = observation.listed_in(&cluster, &owned_kinds(expanded));
+        notes.extend(problems.iter().map(|problem| not_shown(problem)));
+        let mut members = tree(&here, &objects);
+        for member in &mut members {
+            member.set_cluster(&cluster);
+        }
+        roots.extend(members);
+    }
+    roots.sort_by(|a, b| {
+        let key = |node: &Node| {
+            (rank(Some(node.state)), node.kind.clone(), node.name.clone(), node.cluster.clone())
+        };
+        key(a).cmp(&key(b))
+    });
+    (roots, notes)
 }
 
 /// Deeper descendants are only counted: an attacker may write a chain of owner references of any length.
@@ -338,6 +388,7 @@ impl<'g> TreeObject<'g> {
             Self::Member(member) => Node {
                 kind: member.kind.clone(),
                 name: member.name.clone(),
+                cluster: member.cluster.clone(),
                 stands_for: member.stands_for,
                 exists: member.uid.is_some(),
                 state: member.state,
@@ -354,6 +405,7 @@ impl<'g> TreeObject<'g> {
             Self::Listed(ListedObject { kind, name, facts }) => Node {
                 kind: kind.clone(),
                 name: name.clone(),
+                cluster: None,
                 stands_for: StandsFor::Object,
                 exists: true,
                 state: facts.verdict.state,
@@ -453,6 +505,7 @@ mod tests {
         Node {
             kind: GroupKind::new("", kind),
             name: NamespacedName::new("", name),
+            cluster: None,
             stands_for: StandsFor::Object,
             exists: true,
             state,
@@ -568,7 +621,7 @@ mod tests {
         assert_eq!(of(&kinds[2], &blog), "Deployment/web -n blog");
         assert_eq!(of(&kinds[2], &worker), "Deployment/worker");
         assert_eq!(of(&kinds[1], &shop), "Service.serving.knative.dev/web");
-        let listed = |name, stands_for| names.of_listed(&kinds[2], name, stands_for);
+        let listed = |name, stands_for| names.seen_from(names.namespace, &kinds[2], name, stands_for);
         assert_eq!(listed(&worker, StandsFor::Object), "Deployment/worker -n blog");
         assert_eq!(listed(&shop, StandsFor::Selector), "Deployment (selector web)");
     }

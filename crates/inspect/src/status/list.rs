@@ -10,7 +10,7 @@ use bellwether_terminal::{
 };
 use jiff::Timestamp;
 
-use super::{counts, next_commands, single::namespace_flag};
+use super::{clusters, counts, next_commands, single::namespace_flag};
 use crate::{
     observe::Flags,
     owner_tree::{ObjectNames, is_bad, reason_and_message},
@@ -28,6 +28,8 @@ pub struct List<'p> {
     pub type_: Option<&'p str>,
     /// `in namespace shop`
     pub place: &'p str,
+    /// BindingPolicies are listed, too.
+    pub has_clusters: bool,
 }
 
 impl List<'_> {
@@ -37,6 +39,7 @@ impl List<'_> {
             // Rollups have no type.
             let groups = match self.type_ {
                 Some(type_) => format!("Applications of type {type_}"),
+                None if self.has_clusters => "Applications, Rollups or BindingPolicies".to_owned(),
                 None => "Applications or Rollups".to_owned(),
             };
             let found = printable(&format!("No {groups} found {}.", self.place)).into_owned();
@@ -52,7 +55,12 @@ impl List<'_> {
             self.groups.retain(|group| group.state != State::Ready);
         }
         let table = self.table(screen);
-        if table.is_empty() { summary } else { format!("{}\n{summary}", table.print(screen)) }
+        if table.is_empty() {
+            return summary;
+        }
+        let silent = clusters::silent(&self.groups, self.now, screen);
+        let gap = if silent.is_empty() { "" } else { "\n" };
+        format!("{}{gap}{silent}\n{summary}", table.print(screen))
     }
 
     fn hides_ready(&self) -> bool {
@@ -62,7 +70,7 @@ impl List<'_> {
     fn table(&self, screen: Screen) -> Table {
         let mut headers = vec!["NAMESPACE", "NAME", "APIGROUP"];
         headers.extend(self.wide.then_some(["TYPE", "VERSION"]).into_iter().flatten());
-        headers.extend(["STATE", "FOR", "READY", "PROGRESS"]);
+        headers.extend(["STATE", "FOR", "READY", "PROGRESS", "CLUSTERS"]);
         headers.extend(self.wide.then_some("REASON"));
         headers.push("WHY");
         let mut table = Table::new(headers);
@@ -81,7 +89,7 @@ impl List<'_> {
             if self.wide {
                 let (type_, version) = match &group.detail {
                     Detail::Application { type_, version, .. } => (type_.as_deref(), version.as_deref()),
-                    Detail::Rollup { .. } => (None, None),
+                    Detail::Rollup { .. } | Detail::BindingPolicy { .. } => (None, None),
                 };
                 cells.push(text(type_.unwrap_or_default()));
                 cells.push(text(version.unwrap_or_default()));
@@ -93,6 +101,7 @@ impl List<'_> {
             // On a narrow screen, the reasons need the room. A table leaves out a column without content.
             let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
             cells.push(if has_room { bar(progress).into() } else { Cell::default() });
+            cells.push(clusters::fraction(group).into());
             if self.wide {
                 cells.push(text(group.deciding_condition().map_or("", |statement| &statement.reason)));
             }
@@ -132,11 +141,15 @@ impl List<'_> {
     }
 }
 
-/// In the column beside the namespace. Rollups are cluster-scoped, and `rollup/name` is what `bellwether
-/// status` takes.
+/// In the column beside the namespace. Rollups and BindingPolicies are cluster-scoped, and `rollup/name` is what
+/// `bellwether status` takes.
 fn row_name(group: &Group) -> String {
     let name = &group.name.name;
-    if group.is_rollup() { format!("rollup/{name}") } else { name.to_string() }
+    match group.detail {
+        Detail::Application { .. } => name.to_string(),
+        Detail::Rollup { .. } => format!("rollup/{name}"),
+        Detail::BindingPolicy { .. } => format!("policy/{name}"),
+    }
 }
 
 fn has_no_rule(member: &Member) -> bool {
@@ -176,15 +189,18 @@ impl<'g> Why<'g> {
         if let Some(error) = group.conditions.iter().find(is_error) {
             return Self::Sentence(error.statement.message.to_string());
         }
+        if let Some(why) = clusters::why_empty(group) {
+            return Self::Sentence(why.to_owned());
+        }
         let deciding = || group.deciding_condition().map(|it| it.message.to_string()).unwrap_or_default();
         Self::first_bad(group, |first| first.state == group.state)
             .unwrap_or_else(|| Self::Sentence(deciding()))
     }
 
-    /// A Rollup may be Ready while a degradation is held back or a component is not ready. Empty for
-    /// Applications.
+    /// A Rollup may be Ready while a degradation is held back or a component is not ready. Empty for other
+    /// groups.
     fn of_ready(group: &'g Group) -> Self {
-        if let Detail::Application { .. } = group.detail {
+        if let Detail::Application { .. } | Detail::BindingPolicy { .. } = group.detail {
             return Self::Sentence(String::new());
         }
         if let Some(Condition { type_, statement, held_until, .. }) = group.notable_conditions().next() {

@@ -64,6 +64,7 @@ mod tests {
         let member = Member {
             kind: GroupKind::new("apps", "Deployment"),
             name: name("web"),
+            cluster: None,
             stands_for: StandsFor::Object,
             uid: None,
             state: State::Failed,
@@ -85,6 +86,7 @@ mod tests {
             counts: ObjectCounts { total: 1, failed: 1, ..ObjectCounts::default() },
             progress: Some(0),
             members: vec![member],
+            clusters: None,
             detail: Detail::Application { type_: None, version: None, dependencies: Vec::new() },
         }
     }

@@ -1,5 +1,6 @@
-//! The health of Applications and Rollups as text: a list of them, or one in detail.
+//! The health of groups as text: a list of them, or one in detail.
 
+mod clusters;
 mod list;
 mod log;
 mod rollup;
@@ -28,6 +29,7 @@ fn argument(group: &Group) -> String {
         Detail::Application { .. } if kind.is_bellwether() => name.name.to_string(),
         Detail::Application { .. } => format!("{}/{}", kind.to_string().to_lowercase(), name.name),
         Detail::Rollup { .. } => format!("rollup/{}", name.name),
+        Detail::BindingPolicy { .. } => format!("policy/{}", name.name),
     }
 }
 

@@ -5,7 +5,10 @@ use std::{cmp::Reverse, collections::BTreeSet, fmt::Write as _};
 use bellwether_api::DependencyStatus;
 use bellwether_engine::{
     Condition, Detail, Group, GroupKind, Member, NamespacedName, ReportedConditions,
-    condition_types::{ADOPTED, DEPENDENCY_CYCLE, ERROR, HEALTH_CHECK_VALID, RESOLVED},
+    condition_types::{
+        ADOPTED, COLLECTORS_AVAILABLE, DEPENDENCY_CYCLE, ERROR, HEALTH_CHECK_VALID, RESOLVED,
+        SINGLETONS_APPLY,
+    },
     ready,
     reasons::unreadable,
 };
@@ -16,7 +19,7 @@ use bellwether_terminal::{
 };
 use jiff::Timestamp;
 
-use super::{argument, counts, heading, next_commands, push_paragraph, rollup};
+use super::{argument, clusters, counts, heading, next_commands, push_paragraph, rollup};
 use crate::{
     observe::Flags,
     owner_tree::{Cause, Node, ObjectNames, causes, is_bad, reason_and_message},
@@ -120,7 +123,7 @@ impl SingleGroup<'_> {
         let duration =
             node.since.map(|since| format!(" for {}", how_long(since, self.now))).unwrap_or_default();
         let state = format!("{} {}", sign(Some(node.state)), node.state.name());
-        let name = names.of_listed(&node.kind, &node.name, node.stands_for);
+        let name = names.of_listed_node(node);
         let head = format!("  {number}  {}{more}", printable(&name));
         // Names are not cut. If the state does not fit beside one, it has its own line.
         let width = columns(&head) + 2 + columns(&state) + columns(&duration);
@@ -144,7 +147,9 @@ impl SingleGroup<'_> {
         let group = self.group;
         for Condition { type_, statement, .. } in &group.conditions {
             let is_notable = match *type_ {
-                RESOLVED | HEALTH_CHECK_VALID | ADOPTED => statement.status != ConditionStatus::True,
+                RESOLVED | HEALTH_CHECK_VALID | ADOPTED | COLLECTORS_AVAILABLE | SINGLETONS_APPLY => {
+                    statement.status != ConditionStatus::True
+                }
                 DEPENDENCY_CYCLE | ERROR => statement.status == ConditionStatus::True,
                 _ => false,
             };
@@ -176,6 +181,7 @@ impl SingleGroup<'_> {
         for line in group.dependencies().iter().map(dependency) {
             let _ = writeln!(text, "  {line}");
         }
+        text.push_str(&clusters::not_reporting(group, self.now, screen));
     }
 
     fn members(&self, screen: Screen) -> String {
@@ -192,6 +198,9 @@ impl SingleGroup<'_> {
                 "DEGRADED",
                 "UPGRADEABLE",
             ],
+            Detail::BindingPolicy { .. } => {
+                vec!["NAMESPACE", "OBJECT", "CLUSTER", "STATE", "FOR", "PROGRESS"]
+            }
         };
         headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
         headers.push("WHY");
@@ -207,10 +216,11 @@ impl SingleGroup<'_> {
         let state = Some(member.state);
         let text = |text: &str| Cell::from(printable(text).into_owned());
         // Members of an Application are in its namespace.
-        let mut cells: Vec<_> =
-            self.group.is_rollup().then(|| text(&member.name.namespace)).into_iter().collect();
+        let is_application = matches!(self.group.detail, Detail::Application { .. });
+        let mut cells: Vec<_> = (!is_application).then(|| text(&member.name.namespace)).into_iter().collect();
+        cells.push(text(&names.without_namespace(member)));
+        cells.extend(member.cluster.as_deref().map(text));
         cells.extend([
-            text(&names.without_namespace(member)),
             Cell::styled(format!("{} {}", sign(state), member.state.name()), style(state)),
             member.since.map(|since| how_long(since, self.now)).unwrap_or_default().into(),
         ]);
@@ -247,9 +257,11 @@ impl SingleGroup<'_> {
         let group = argument(self.group);
         let namespace = namespace_flag(&self.group.name);
         let mut commands = vec![format!("{} tree {group}{namespace}{}", program(), self.flags.own)];
-        // An object of a kind that the user may not list cannot be described, either.
+        // An object of a kind that the user may not list cannot be described, either. The flags are those of the hub.
         let is_unreadable = unreadable::ALL.iter().any(|reason| reason.name == node.reason);
-        let Some(flags) = self.flags.kubectl.as_ref().filter(|_| node.exists && !is_unreadable) else {
+        let Some(flags) =
+            self.flags.kubectl.as_ref().filter(|_| node.exists && node.cluster.is_none() && !is_unreadable)
+        else {
             return commands;
         };
         let (object, namespace) = (&node.name.name, namespace_flag(&node.name));
@@ -399,6 +411,10 @@ fn members(group: &Group, count: usize, more: bool) -> &'static str {
         (Detail::Application { .. }, 1, true) => "more member",
         (Detail::Application { .. }, _, false) => "members",
         (Detail::Application { .. }, _, true) => "more members",
+        (Detail::BindingPolicy { .. }, 1, false) => "object",
+        (Detail::BindingPolicy { .. }, 1, true) => "more object",
+        (Detail::BindingPolicy { .. }, _, false) => "objects",
+        (Detail::BindingPolicy { .. }, _, true) => "more objects",
         (Detail::Rollup { .. }, 1, false) => "component",
         (Detail::Rollup { .. }, 1, true) => "more component",
         (Detail::Rollup { .. }, _, false) => "components",
@@ -416,6 +432,7 @@ pub fn headline(group: &Group, now: Timestamp, screen: Screen) -> String {
         None => String::new(),
     };
     let message = group.deciding_condition().map_or("", |statement| &statement.message).trim_end_matches('.');
+    let message = clusters::why_empty(group).unwrap_or(message);
     let has_causes = group.members.iter().any(|member| is_bad(member.state));
     let rest = match group.state {
         State::Ready if group.members.is_empty() => String::new(),
@@ -442,6 +459,7 @@ mod tests {
         Node {
             kind: GroupKind::pod(),
             name: NamespacedName::new("shop", "web-0"),
+            cluster: None,
             stands_for: StandsFor::Object,
             exists,
             state: State::Failed,
@@ -531,6 +549,7 @@ mod tests {
             counts: bellwether_api::ObjectCounts::default(),
             progress: None,
             members: Vec::new(),
+            clusters: None,
             detail: Detail::Application { type_: None, version: None, dependencies: Vec::new() },
         };
         let flags = " --context c".to_owned();

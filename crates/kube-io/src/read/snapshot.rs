@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use bellwether_engine::{FeedEvent, GroupKind, Lens, NamespacedName, ServedResource, Unreadable};
+use bellwether_engine::{
+    DiscoveredKinds, FeedEvent, GroupKind, Lens, NamespacedName, ServedResource, Unreadable,
+};
 use bellwether_wire::{Verb, object_decoder::ObjectDecoder, page_reader::PageReader, read_error::ReadError};
 use jiff::Timestamp;
 use kube::{Client, api::ListParams};
@@ -53,6 +55,12 @@ impl ClusterSnapshot {
 
     pub fn served(&self, kind: &GroupKind) -> Option<&ServedResource> {
         self.kinds.get(kind)
+    }
+
+    pub fn discovered(&self) -> DiscoveredKinds {
+        let unavailable = self.groups.iter().filter(|group| is_unavailable(group));
+        let unavailable_groups = unavailable.map(|group| group.metadata.name.as_str().into()).collect();
+        DiscoveredKinds { served: self.kinds.clone(), unavailable_groups }
     }
 
     /// Finds a kind as kubectl does: `deploy`, `Deployment`, `deployments.apps`, `deployments.v1.apps`.

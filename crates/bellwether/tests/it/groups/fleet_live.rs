@@ -1,0 +1,163 @@
+//! `status` and `wait` on a real hub and two real clusters: stored CombinedStatuses, `--cluster`, and a cluster that
+//! stops answering.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use bellwether_testkit::{Cluster, Controller, Kubectl, Part, TIMEOUT, eventually};
+use serde_json::{Value, json};
+use tempfile::TempPath;
+
+use crate::{Run, bellwether};
+
+const WEB: &str = "
+{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 1
+  selector: {matchLabels: {run: web}}
+  template:
+    metadata: {labels: {run: web}}
+    spec: {containers: [{name: app, image: nginx}]}
+";
+
+const GROUPS: &str = "
+---
+apiVersion: bellwether.dev/v1alpha1
+kind: Application
+metadata: {name: shop, namespace: shop}
+spec:
+  ownership: Observe
+  selector: {}
+  components: {web: {group: apps, kind: Deployment, name: web}}
+---
+apiVersion: bellwether.dev/v1alpha1
+kind: StatusCollector
+metadata: {name: count}
+spec: {combinedFields: [{name: count, type: COUNT}]}
+---
+apiVersion: bellwether.dev/v1alpha1
+kind: BindingPolicy
+metadata: {name: edge}
+spec:
+  clusterSelectors: [{matchLabels: {tier: edge}}]
+  downsync: [{apiGroup: apps, resources: [deployments], namespaces: [shop], statusCollectors: [count]}]
+  stalenessThreshold: 10s
+";
+
+/// An API server with the Deployment web, which is ready.
+async fn cluster(name: &str) -> Result<Cluster> {
+    let cluster = Cluster::builder().name(name).start().await?;
+    let kubectl = Kubectl::new(cluster.admin())?.in_namespace("shop");
+    kubectl.ok_with_input(&["apply", "-f", "-"], WEB).await?;
+    let status = json!({"status": {
+        "observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
+    }});
+    let patch = ["patch", "deployment/web", "--subresource=status", "--type=merge", "-p"];
+    kubectl.ok(&[&patch[..], &[&status.to_string()]].concat()).await?;
+    Ok(cluster)
+}
+
+struct Fleet {
+    hub: TempPath,
+    east: TempPath,
+    west: TempPath,
+}
+
+impl Fleet {
+    /// `--cluster` for both clusters, with the label that the policy selects.
+    fn clusters(&self) -> Vec<String> {
+        let clusters = [("east", &self.east), ("west", &self.west)];
+        let of = |(name, kubeconfig): (&str, &TempPath)| {
+            [
+                format!("--cluster={name}={}", kubeconfig.display()),
+                format!("--cluster-labels={name}=tier=edge"),
+            ]
+        };
+        clusters.into_iter().flat_map(of).collect()
+    }
+
+    fn on_hub(&self, arguments: &[&str]) -> Command {
+        let mut command = bellwether(arguments);
+        command.args(["-n", "shop", "--kubeconfig"]).arg(&*self.hub);
+        command
+    }
+
+    fn with_clusters(&self, arguments: &[&str]) -> Result<Run> {
+        Ok(self.on_hub(arguments).args(self.clusters()).output()?.into())
+    }
+}
+
+fn json(run: &Run) -> Result<Value> {
+    serde_json::from_str(&run.stdout).with_context(|| run.to_string())
+}
+
+#[tokio::test]
+async fn a_cluster_that_stops_answering() -> Result<()> {
+    let (hub, east, west) = tokio::try_join!(cluster("hub"), cluster("east"), cluster("west"))?;
+    hub.install(&bellwether_api::crds()).await?;
+    let kubectl = Kubectl::new(hub.admin())?.in_namespace("shop");
+    kubectl.ok_with_input(&["apply", "-f", "-"], GROUPS).await?;
+    let kubeconfig = |cluster: &Cluster| cluster.admin().kubeconfig_file();
+    let fleet = Fleet { hub: kubeconfig(&hub)?, east: kubeconfig(&east)?, west: kubeconfig(&west)? };
+
+    let controller = Controller::new(env!("CARGO_BIN_EXE_bellwether"), hub.admin())?
+        .arguments(["--leader-elect=false", "--probe-interval=1s"])
+        .arguments(fleet.clusters());
+    controller.start()?;
+    let stored = |run: &Run| Ok::<_, anyhow::Error>(json(run)?["applications"][0]["clusters"].take());
+    eventually(TIMEOUT, "the CombinedStatus says that both clusters report", async || {
+        let clusters = stored(&fleet.on_hub(&["status", "-o", "json"]).output()?.into())?;
+        Ok(clusters == json!({"bound": 2, "reporting": 2, "stale": 0, "missing": 0}))
+    })
+    .await
+    .with_context(|| controller.log_since_start())?;
+
+    let all = fleet.with_clusters(&["status", "-o", "json"])?;
+    let policy = json(&all)?["bindingPolicies"][0].take();
+    ensure!(policy["state"] == "Ready" && policy["componentsReady"] == "2/2", "{all}");
+    ensure!(stored(&all)?["reporting"] == 2, "{all}");
+    let ready = fleet.with_clusters(&["wait", "policy/edge", "--timeout", "1m"])?;
+    ensure!(ready.code == Some(0) && ready.stdout.contains("BindingPolicy edge: ready after "), "{ready}");
+
+    let mut watch = fleet
+        .on_hub(&["status", "policy/edge", "-w"])
+        .args(fleet.clusters())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut lines = BufReader::new(watch.stdout.take().context("a pipe")?).lines();
+    let first = lines.next().context("the watch has ended")??;
+    ensure!(first.ends_with("BindingPolicy edge: Ready, 2/2 ready"), "{first}");
+
+    west.pause_part(Part::ApiServer)?;
+    let frozen = fleet.with_clusters(&["status", "--request-timeout", "2s"])?;
+    ensure!(frozen.code == Some(2) && frozen.stderr.contains("error: cluster west: "), "{frozen}");
+    ensure!(frozen.stdout.contains("west is stale"), "{frozen}");
+    ensure!(frozen.stdout.contains("policy/edge  ? Unknown") && frozen.stdout.contains(" 1/2 "), "{frozen}");
+    let next = lines.next().context("the watch has ended")??;
+    ensure!(
+        next.contains(
+            "BindingPolicy edge: Unknown, 1/2 ready: Deployment/web @west: cluster west not heard from"
+        ),
+        "{next}"
+    );
+    eventually(TIMEOUT, "the CombinedStatus names the stale cluster", async || {
+        let run: Run = fleet.on_hub(&["status"]).output()?.into();
+        Ok(run.stdout.contains("west is stale") && run.stdout.contains("  1/2"))
+    })
+    .await?;
+
+    west.resume_part(Part::ApiServer)?;
+    let back = lines.next().context("the watch has ended")??;
+    ensure!(back.ends_with("BindingPolicy edge: Ready, 2/2 ready"), "{back}");
+    watch.kill()?;
+    watch.wait()?;
+    Ok(())
+}
