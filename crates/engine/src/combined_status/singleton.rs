@@ -466,6 +466,9 @@ impl CombinedStatuses {
             };
             Some((format!("{} {}", binding.kind, binding.name), why))
         });
-        vain.collect()
+        // In the same order after a restart.
+        let mut vain: Vec<_> = vain.collect();
+        vain.sort_unstable();
+        vain
     }
 }

@@ -87,6 +87,20 @@ fn with_two_clusters_the_status_is_cleared() {
 }
 
 #[test]
+fn objects_that_are_no_singletons_are_named_in_the_same_order_after_a_restart() {
+    let mut fleet = fleet();
+    fleet.put("", one("one", &["a", "b"], true));
+    let mut other = deployment("other", None);
+    other["metadata"]["labels"]["app"] = "web".into();
+    fleet.put("", other);
+    let before = condition(&fleet, "one");
+    assert!(before.1.contains("shop/web") && before.1.contains("shop/other"), "{before:?}");
+    fleet.writes.clear();
+    fleet.restart().pass(SignedDuration::from_secs(60));
+    assert_eq!((condition(&fleet, "one"), fleet.writes.len()), (before, 0));
+}
+
+#[test]
 fn policies_that_ask_decide_together() {
     let mut fleet = fleet();
     fleet.put("", one("other", &["b"], false));
