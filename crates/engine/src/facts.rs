@@ -143,7 +143,7 @@ impl FromIterator<(Arc<str>, Arc<str>)> for Labels {
 }
 
 /// An entry of `metadata.ownerReferences`.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerReference {
     pub api_version: Box<str>,

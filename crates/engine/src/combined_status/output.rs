@@ -6,7 +6,7 @@ use bellwether_api::{
     CombinedStatusFields, GROUP, REPORT_NAMESPACE, VERSION, combined_status_labels as labels,
 };
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -321,7 +321,9 @@ impl StoredOutput {
                         .filter_map(|(key, value)| Some((key.as_str().into(), value.as_str()?.into())))
                         .collect();
                 }
-                // The watch shows the owners.
+                Some("ownerReferences") => {
+                    self.owners = Deserialize::deserialize(value).unwrap_or_default();
+                }
                 _ => {}
             }
         }
