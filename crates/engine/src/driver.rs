@@ -106,6 +106,15 @@ impl Driver {
         [self.wake, self.outbox.next()].into_iter().flatten().min()
     }
 
+    /// When a write is due, or when time alone may change something, as long as all clusters respond.
+    #[cfg(feature = "planted")]
+    pub fn next_change(&self) -> Option<Timestamp> {
+        if self.clock_set {
+            return Some(Timestamp::MIN);
+        }
+        [self.engine.next_change(), self.outbox.next()].into_iter().flatten().min()
+    }
+
     pub fn waiting(&self) -> usize {
         self.outbox.depth().0
     }

@@ -121,6 +121,13 @@ impl EffectQueue {
         self.timers = std::mem::take(&mut self.timers).into_iter().map(shift).collect();
     }
 
+    /// The next timer but those that every cluster starts again whenever it is heard from.
+    #[cfg(feature = "planted")]
+    pub(crate) fn next_change(&self) -> Option<Timestamp> {
+        let is_rearmed = |timer: &Timer| matches!(timer, Timer::Silence(_) | Timer::Freshness(_));
+        self.timers.iter().find(|(_, timer)| !is_rearmed(timer)).map(|(time, _)| *time)
+    }
+
     /// Pops one timer that is due.
     pub(crate) fn due(&mut self, now: Timestamp) -> Option<Timer> {
         if self.timers.first().is_none_or(|(time, _)| *time > now) {

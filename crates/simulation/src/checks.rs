@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api::RequestEffect,
+    combined_checks,
     known::Known,
     object::Object,
     oracle::{Oracle, belongs, is_announced, is_counted, shape},
@@ -64,7 +65,20 @@ impl Context<'_> {
             (RequestEffect::Changed { before: Some(before), after }, Write::OwnerReferences { .. }) => {
                 self.owners(before, after)
             }
+            (RequestEffect::Changed { before: Some(before), after }, Write::SetFields { part, .. }) => {
+                combined_checks::fields_set(before, after, *part)
+            }
+            (RequestEffect::Changed { before: None, after }, Write::Create { .. })
+                if after.kind == GroupKind::bellwether("CombinedStatus") =>
+            {
+                self.combined_status_created(after)
+            }
             (RequestEffect::Changed { before: None, after }, Write::Create { .. }) => self.created(after),
+            (RequestEffect::Deleted(object), Write::Delete { .. })
+                if object.kind == GroupKind::bellwether("CombinedStatus") =>
+            {
+                self.combined_status_deleted(object)
+            }
             (RequestEffect::Deleted(object), Write::Delete { .. }) => self.deleted(object),
             (effect, change) => Err(Violation::new(format!("unexpected effect of {change:?}: {effect:?}"))),
         }
@@ -390,7 +404,12 @@ pub(crate) fn is_modest(slot: &Slot, request: &Request<Vec<u8>>) -> Result<(), V
         }
         (Part::Object(_), &Method::DELETE) => !body["preconditions"]["uid"].is_null(),
         (Part::Object(_), _) => true,
-        (Part::ForeignStatus, _) => all == ["apiVersion", "kind", "metadata", "status"],
+        (Part::ForeignStatus, _) => {
+            let operations = body.as_array().map(Vec::as_slice).unwrap_or_default();
+            operations.len() == 3
+                && operations[0]["path"] == "/metadata/uid"
+                && operations[1]["path"] == "/metadata/resourceVersion"
+        }
     };
     must!(
         is_modest,

@@ -12,6 +12,8 @@ pub(crate) struct Feed {
     pub(crate) ticket: u64,
     /// Whether a request is in flight, a back-off runs or a watch is open.
     pub(crate) busy: bool,
+    /// When the engine last asked for its objects.
+    pub(crate) followed: Moment,
     /// Since when its first list has got 5xx, until the reflector reports it.
     pub(crate) failing: Option<Moment>,
     /// Whether the reflector has reported the kind as unreadable.

@@ -22,10 +22,16 @@ mod api;
 #[macro_use]
 mod violation;
 mod checks;
+mod collectors;
+mod combined_checks;
+mod combined_final;
+mod combined_oracle;
 mod feed;
 mod final_checks;
+mod inventory;
 mod load;
 mod past;
+mod policies;
 mod process;
 mod query_checks;
 mod rollup_checks;

@@ -12,10 +12,18 @@ use crate::object::merge;
 pub const NAMESPACE: &str = "shop";
 
 pub fn kinds() -> BTreeMap<GroupKind, ServedResource> {
+    let served = |name, versions: &[&str], plural, namespaced| {
+        let resource = served(versions, plural, namespaced);
+        // All of a CombinedStatus is status.
+        (kind(name), ServedResource { has_status: plural != "combinedstatuses", ..resource })
+    };
     [
         ("Application.bellwether.dev", &["v1alpha1"][..], "applications", true),
+        ("BindingPolicy.bellwether.dev", &["v1alpha1"], "bindingpolicies", false),
+        ("CombinedStatus.bellwether.dev", &["v1alpha1"], "combinedstatuses", true),
         ("HealthRule.bellwether.dev", &["v1alpha1"], "healthrules", false),
         ("Rollup.bellwether.dev", &["v1alpha1"], "rollups", false),
+        ("StatusCollector.bellwether.dev", &["v1alpha1"], "statuscollectors", false),
         ("Application.app.k8s.io", &["v1beta1"], "applications", true),
         ("Deployment.apps", &["v1"], "deployments", true),
         ("ReplicaSet.apps", &["v1"], "replicasets", true),
@@ -29,7 +37,7 @@ pub fn kinds() -> BTreeMap<GroupKind, ServedResource> {
         ("Platform.acme.io", &["v1"], "platforms", false),
         ("ClusterRole.rbac.authorization.k8s.io", &["v1"], "clusterroles", false),
     ]
-    .map(|(name, versions, plural, namespaced)| (kind(name), served(versions, plural, namespaced)))
+    .map(|(name, versions, plural, namespaced)| served(name, versions, plural, namespaced))
     .into()
 }
 
@@ -42,7 +50,10 @@ pub fn kind(text: &str) -> GroupKind {
 /// The identity of an object in namespace `shop`, or without a namespace if its kind is cluster-scoped.
 pub fn key(text: &str, name: &str) -> (GroupKind, NamespacedName) {
     let kind = kind(text);
-    let is_cluster_scoped = matches!(&*kind.kind, "HealthRule" | "ClusterRole" | "Rollup" | "Platform");
+    let is_cluster_scoped = matches!(
+        &*kind.kind,
+        "BindingPolicy" | "StatusCollector" | "HealthRule" | "ClusterRole" | "Rollup" | "Platform"
+    );
     let namespace = if is_cluster_scoped { "" } else { NAMESPACE };
     (kind, NamespacedName::new(namespace, name))
 }
@@ -191,6 +202,12 @@ pub fn platform(name: &str) -> Value {
 pub fn rollup(name: &str, spec: &Value) -> Value {
     let fields = json!({"metadata": {"namespace": null, "labels": null}, "spec": spec});
     with(object(&format!("{GROUP}/{VERSION}"), "Rollup", name), &fields)
+}
+
+/// A BindingPolicy or a StatusCollector.
+pub fn cluster_scoped(kind: &str, name: &str, spec: &Value) -> Value {
+    let fields = json!({"metadata": {"namespace": null, "labels": null}, "spec": spec});
+    with(object(&format!("{GROUP}/{VERSION}"), kind, name), &fields)
 }
 
 /// A Service, which is Ready as soon as it exists.

@@ -7,9 +7,24 @@ use rand::{Rng, SeedableRng as _, rngs::SmallRng};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    inventory::InventoryAction,
     load::{APP, ROLLUP, Text, UserAction},
-    operators,
+    operators, policies,
+    site::Site,
 };
+
+/// The kinds that faults concern.
+const KINDS: [&str; 9] = [
+    APP,
+    APP,
+    ROLLUP,
+    "HealthRule.bellwether.dev",
+    "Deployment.apps",
+    "Widget.acme.io",
+    "Platform.acme.io",
+    "Service",
+    "Pod",
+];
 
 /// Milliseconds since the start of the run, or a duration in milliseconds.
 pub(crate) type Moment = u64;
@@ -37,6 +52,12 @@ pub(crate) enum PlannedAction {
     Fault(Fault),
     /// An action or a fault in the second cluster.
     Elsewhere(Box<PlannedAction>),
+    /// An action or a fault in the cluster of this name.
+    In(Site, Box<PlannedAction>),
+    /// An action or a fault in all clusters but the hub, at the same time.
+    Everywhere(Box<PlannedAction>),
+    /// Clusters come and go.
+    Inventory(InventoryAction),
 }
 
 /// Where a controller crashes.
@@ -115,16 +136,11 @@ impl Plan {
         }
         for _ in 0..faults {
             let place = rng.random_range(0..=actions.len());
-            actions.insert(place, PlannedAction::Fault(Fault::draw(&mut rng, theme, processes)));
+            actions.insert(place, PlannedAction::Fault(Fault::draw(&mut rng, theme, processes, &KINDS)));
         }
         let mut moment = 0;
         let actions = actions.into_iter().map(|action| {
-            moment += match rng.random_range(0..8) {
-                0..3 => 0,
-                3..6 => rng.random_range(1..60),
-                6 => rng.random_range(100..2_500),
-                _ => rng.random_range(1_000..20_000),
-            };
+            moment += pause(&mut rng);
             (moment, action)
         });
         let mut actions: Vec<_> = actions.collect();
@@ -144,12 +160,22 @@ impl Plan {
         if rng.random_bool(0.25) {
             add_second_cluster(&mut actions, &mut rng);
         }
+        if rng.random_bool(0.3) {
+            add_policies(&mut actions, &mut rng, theme, processes);
+        }
         Self { seed, processes, sweep, encore, actions }
     }
 
-    /// Whether the plan uses the second cluster.
+    /// Whether controllers follow an inventory of clusters, and BindingPolicies.
+    pub(crate) fn has_inventory(&self) -> bool {
+        self.actions.iter().any(|(_, action)| matches!(action, PlannedAction::Inventory(_)))
+    }
+
+    /// Whether controllers without an inventory observe the second cluster.
     pub(crate) fn goes_elsewhere(&self) -> bool {
-        self.actions.iter().any(|(_, action)| matches!(action, PlannedAction::Elsewhere(_)))
+        let is_elsewhere =
+            |(_, action): &(Moment, PlannedAction)| matches!(action, PlannedAction::Elsewhere(_));
+        !self.has_inventory() && self.actions.iter().any(is_elsewhere)
     }
 
     /// Whether the second cluster is restored from a backup.
@@ -175,11 +201,7 @@ fn add_second_cluster(actions: &mut Vec<(Moment, PlannedAction)>, rng: &mut impl
         let action = if rng.random_bool(0.8) {
             PlannedAction::Act(UserAction::draw(rng))
         } else {
-            let mut fault = Fault::draw(rng, Theme::Any, 1);
-            while PlannedAction::Fault(fault.clone()).process().is_some() {
-                fault = Fault::draw(rng, Theme::Any, 1);
-            }
-            PlannedAction::Fault(fault)
+            PlannedAction::Fault(Fault::of_cluster(rng, &KINDS))
         };
         let place = actions.partition_point(|(other, _)| *other <= moment);
         actions.insert(place, (moment, PlannedAction::Elsewhere(Box::new(action))));
@@ -189,6 +211,54 @@ fn add_second_cluster(actions: &mut Vec<(Moment, PlannedAction)>, rng: &mut impl
         let place = actions.partition_point(|(other, _)| *other <= moment);
         let restore = PlannedAction::Elsewhere(Box::new(PlannedAction::Fault(Fault::Restore)));
         actions.insert(place, (moment, restore));
+    }
+}
+
+/// Adds clusters that come and go, BindingPolicies and their faults. Half of these plans have nothing else.
+fn add_policies(
+    actions: &mut Vec<(Moment, PlannedAction)>,
+    rng: &mut impl Rng,
+    theme: Theme,
+    processes: usize,
+) {
+    actions.retain(|(_, action)| !matches!(action, PlannedAction::Elsewhere(_)));
+    if rng.random_bool(0.5) {
+        actions.clear();
+    }
+    let mut moment = 0;
+    let mut add = |rng: &mut _, action: PlannedAction| {
+        let place = actions.partition_point(|(other, _)| *other <= moment);
+        actions.insert(place, (moment, action));
+        moment += pause(rng);
+    };
+    for action in policies::beginning(rng) {
+        add(rng, action);
+    }
+    for _ in 0..rng.random_range(2..16) {
+        let action = match rng.random_range(0..10) {
+            0 => PlannedAction::Fault(Fault::draw(rng, theme, processes, &policies::KINDS)),
+            1..3 => {
+                let fault = PlannedAction::Fault(Fault::of_cluster(rng, &policies::KINDS));
+                if rng.random_bool(0.3) {
+                    PlannedAction::Everywhere(Box::new(fault))
+                } else {
+                    let site = Site::WORKLOAD[rng.random_range(0..Site::WORKLOAD.len())];
+                    PlannedAction::In(site, Box::new(fault))
+                }
+            }
+            _ => policies::draw(rng),
+        };
+        add(rng, action);
+    }
+}
+
+/// Milliseconds between two actions.
+fn pause(rng: &mut impl Rng) -> Moment {
+    match rng.random_range(0..8) {
+        0..3 => 0,
+        3..6 => rng.random_range(1..60),
+        6 => rng.random_range(100..2_500),
+        _ => rng.random_range(1_000..20_000),
     }
 }
 
@@ -220,7 +290,17 @@ impl Theme {
 }
 
 impl Fault {
-    fn draw(rng: &mut impl Rng, theme: Theme, processes: usize) -> Self {
+    /// A fault of the API servers of a cluster.
+    fn of_cluster(rng: &mut impl Rng, kinds: &[&'static str]) -> Self {
+        loop {
+            let fault = Self::draw(rng, Theme::Any, 1, kinds);
+            if PlannedAction::Fault(fault.clone()).process().is_none() {
+                return fault;
+            }
+        }
+    }
+
+    fn draw(rng: &mut impl Rng, theme: Theme, processes: usize, kinds: &[&'static str]) -> Self {
         let process = rng.random_range(0..processes);
         let lasts = match rng.random_range(0..4) {
             0 => rng.random_range(10..200),
@@ -229,17 +309,6 @@ impl Fault {
         };
         // Sometimes longer than any back-off.
         let long = if rng.random_bool(0.1) { rng.random_range(600_000..900_000) } else { lasts };
-        let kinds = [
-            APP,
-            APP,
-            ROLLUP,
-            "HealthRule.bellwether.dev",
-            "Deployment.apps",
-            "Widget.acme.io",
-            "Platform.acme.io",
-            "Service",
-            "Pod",
-        ];
         let kind = kinds[rng.random_range(0..kinds.len())].into();
         match theme.draw(rng) {
             0..10 => {
@@ -291,7 +360,12 @@ impl PlannedAction {
             Self::Fault(
                 Fault::Crash { process, .. } | Fault::Freeze { process, .. } | Fault::Jump { process, .. },
             ) => Some(*process),
-            Self::Act(_) | Self::Fault(_) | Self::Elsewhere(_) => None,
+            Self::Act(_)
+            | Self::Fault(_)
+            | Self::Elsewhere(_)
+            | Self::In(..)
+            | Self::Everywhere(_)
+            | Self::Inventory(_) => None,
         }
     }
 }
@@ -302,6 +376,9 @@ impl fmt::Display for PlannedAction {
             Self::Act(action) => write!(f, "{action}"),
             Self::Fault(fault) => write!(f, "{fault:?}"),
             Self::Elsewhere(action) => write!(f, "in the second cluster: {action}"),
+            Self::In(site, action) => write!(f, "in {}: {action}", site.name()),
+            Self::Everywhere(action) => write!(f, "in all clusters but the hub: {action}"),
+            Self::Inventory(action) => write!(f, "{action}"),
         }
     }
 }

@@ -17,7 +17,9 @@ use bellwether_wire::{
 use jiff::Timestamp;
 
 use crate::{
+    combined_checks::Published,
     feed::{Feed, View},
+    inventory::ConnectedCluster,
     known::Known,
     object::Object,
     plan::{Moment, Plan, Point},
@@ -52,6 +54,18 @@ pub(crate) struct Process {
     pub(crate) inbox: VecDeque<(FeedId, FeedEvent, Option<u64>)>,
     /// The result of discovery for each cluster.
     pub(crate) kinds: BTreeMap<Site, Rc<BTreeMap<GroupKind, ServedResource>>>,
+    /// Whether it follows the inventory.
+    inventory: bool,
+    /// Whether it has read the inventory once.
+    pub(crate) has_inventory: bool,
+    /// The clusters of the inventory.
+    pub(crate) connected: BTreeMap<Site, ConnectedCluster>,
+    /// Whether a report of the clusters that were heard from is scheduled.
+    pub(crate) checks_liveness: bool,
+    /// The CombinedStatuses that it has written.
+    pub(crate) published: Published,
+    /// The kinds of the hub that were searched for singletons.
+    pub(crate) searched: BTreeSet<GroupKind>,
     /// None if there is only one controller.
     pub(crate) election: Option<Election>,
     /// Time of its start, by its clock.
@@ -84,6 +98,12 @@ impl Process {
         Self {
             name,
             elsewhere: plan.goes_elsewhere(),
+            inventory: plan.has_inventory(),
+            has_inventory: false,
+            connected: BTreeMap::new(),
+            checks_liveness: false,
+            published: Published::default(),
+            searched: BTreeSet::new(),
             alive: false,
             epoch: 0,
             driver: Driver::new(Engine::new(), MAX_WRITES),
@@ -120,8 +140,13 @@ impl Process {
         } else {
             engine
         };
+        let engine = if self.inventory { engine.with_combined_statuses() } else { engine };
         self.driver = Driver::new(engine, MAX_WRITES);
         self.feeds.clear();
+        self.connected.clear();
+        self.searched.clear();
+        self.published = Published::default();
+        (self.has_inventory, self.checks_liveness) = (false, false);
         self.inbox.clear();
         self.kinds.clear();
         self.deleted.clear();
@@ -147,7 +172,7 @@ impl Process {
         id: FeedId,
         (site, kind): (Site, &GroupKind),
         lens: &Arc<Lens>,
-        seed: u64,
+        (seed, now): (u64, Moment),
     ) {
         if let Some(feed) = self.feeds.get_mut(&id) {
             // By other rules: what is known is outdated until it is listed again.
@@ -156,6 +181,7 @@ impl Process {
             feed.ticket += 1;
             feed.busy = false;
             feed.view.refocused = true;
+            feed.followed = now;
             return;
         }
         let reflector = Reflector::new(kind.clone(), None, Arc::clone(lens), BackoffLimits::default(), seed);
@@ -166,11 +192,17 @@ impl Process {
                 reflector,
                 ticket: 0,
                 busy: false,
+                followed: now,
                 failing: None,
                 is_reported: false,
                 view: View::default(),
             },
         );
+    }
+
+    /// Whether it reads a cluster.
+    pub(crate) fn reads(&self, site: Site) -> bool {
+        site == Site::Hub || !self.inventory || self.connected.contains_key(&site)
     }
 
     pub(crate) fn feeds_of(&self, site: Site) -> impl Iterator<Item = &Feed> {

@@ -9,9 +9,23 @@ use crate::{known::Known, object::Object, objects};
 
 pub(crate) type Store = MemoryCluster<Object>;
 
-/// A store without objects. Like etcd's, its first revision is 1.
+/// A store without objects.
 pub(crate) fn empty() -> Store {
-    let mut store = Store::new(objects::kinds(), |number| format!("u{number}"));
+    begun(|number| format!("u{number}"))
+}
+
+/// The store of a cluster that was rebuilt: its objects have other UIDs than those of the cluster before.
+pub(crate) fn rebuilt(times: u64) -> Store {
+    match times % 3 {
+        0 => empty(),
+        1 => begun(|number| format!("v{number}")),
+        _ => begun(|number| format!("w{number}")),
+    }
+}
+
+/// Like etcd's, its first revision is 1.
+fn begun(uid: fn(u64) -> String) -> Store {
+    let mut store = Store::new(objects::kinds(), uid);
     store.revision = 1;
     store
 }

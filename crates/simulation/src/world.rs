@@ -5,6 +5,7 @@
 
 mod active_faults;
 mod clusters;
+mod inventory;
 mod leading;
 mod reading;
 mod restoring;
@@ -18,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_engine::{Effect, EngineStats, Event, Now};
+use bellwether_engine::{Effect, EngineStats, Event, FeedEvent, Now, Unreadable};
 use bellwether_wire::election::Record;
 use jiff::{SignedDuration, Timestamp};
 use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
@@ -57,6 +58,18 @@ enum ScheduledEvent {
     Wake(usize, u64),
     /// Discovery of a cluster completes.
     Kinds(usize, u64, Site),
+    /// A controller reads the inventory of clusters.
+    ReadInventory(usize, u64),
+    /// A controller connects to the cluster of an entry of the inventory.
+    Connect(usize, u64, Site, u64),
+    /// A controller reads the identity of the cluster of an entry of the inventory.
+    Probe(usize, u64, Site, u64),
+    /// A controller looks for clusters that were heard from.
+    CheckLiveness(usize, u64),
+    /// A controller looks for objects whose status an earlier process wrote.
+    FindSingletons(usize, u64),
+    /// The network of a cluster is plugged in again.
+    PlugIn(Site),
     /// A controller compares the resourceVersion of the second cluster with the last one.
     CheckVersions(usize, u64),
     /// A list or watch request reaches an API server.
@@ -200,6 +213,14 @@ impl<'p> World<'p> {
             ScheduledEvent::Wake(process, _) => return self.wake(process),
             ScheduledEvent::Kinds(process, _, site) => self.learn_kinds(process, site),
             ScheduledEvent::CheckVersions(process, epoch) => self.check_versions(process, epoch),
+            ScheduledEvent::ReadInventory(process, _) => self.read_inventory(process),
+            ScheduledEvent::Connect(process, epoch, site, number) => {
+                self.connect(process, epoch, site, number);
+            }
+            ScheduledEvent::Probe(process, epoch, site, number) => self.probe(process, epoch, site, number),
+            ScheduledEvent::CheckLiveness(process, _) => self.check_liveness(process),
+            ScheduledEvent::FindSingletons(process, epoch) => self.find_singletons(process, epoch),
+            ScheduledEvent::PlugIn(site) => self.plug_in(site),
             ScheduledEvent::Ask(origin, request) => self.ask(origin, request),
             ScheduledEvent::Deliver(origin, input) => self.deliver(origin, input),
             ScheduledEvent::Bookmark(connection) => self.bookmark(connection),
@@ -291,6 +312,7 @@ impl<'p> World<'p> {
     }
 
     fn follow_up(&mut self, process: usize, effects: Vec<Effect>) {
+        let mut unconnected = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Follow { feed, cluster, kind, lens } => {
@@ -301,15 +323,21 @@ impl<'p> World<'p> {
                         self.violation = self.violation.take().or(Some(violation));
                         continue;
                     };
+                    if !self.processes[process].reads(site) {
+                        let gone = FeedEvent::Unreadable(Unreadable::NotConnected);
+                        unconnected.push(Event::Feed(feed, gone));
+                        continue;
+                    }
                     self.close(process, feed);
-                    let seed = self.rng.random();
-                    self.processes[process].follow(feed, (site, &kind), &lens, seed);
+                    let (seed, now) = (self.rng.random(), self.now);
+                    self.processes[process].follow(feed, (site, &kind), &lens, (seed, now));
                     self.advance(process, feed);
                 }
                 Effect::Leave { feed, cluster } => {
                     self.close(process, feed);
                     let left = self.processes[process].feeds.remove(&feed);
-                    if left.is_none_or(|left| left.site.cluster() != cluster) {
+                    let is_read = Site::of(&cluster).is_some_and(|site| self.processes[process].reads(site));
+                    if is_read && left.is_none_or(|left| left.site.cluster() != cluster) {
                         let violation =
                             Violation::new(format!("a feed in {cluster:?} is left that does not exist"));
                         self.violation = self.violation.take().or(Some(violation));
@@ -332,6 +360,11 @@ impl<'p> World<'p> {
                 }
                 Effect::Warn(_) | Effect::EnqueueWrite(..) | Effect::Wake(_) => {}
             }
+        }
+        if !unconnected.is_empty() {
+            let now = self.clock(process);
+            let effects = self.processes[process].driver.step(now, unconnected);
+            self.follow_up(process, effects);
         }
     }
 
@@ -407,7 +440,12 @@ impl ScheduledEvent {
     /// Whether it also occurs in a run that has come to rest.
     fn is_background(&self) -> bool {
         match self {
-            Self::Wake(..) | Self::Bookmark(_) | Self::Lead(..) | Self::CheckVersions(..) => true,
+            Self::Wake(..)
+            | Self::Bookmark(_)
+            | Self::Lead(..)
+            | Self::CheckVersions(..)
+            | Self::Probe(..)
+            | Self::CheckLiveness(..) => true,
             Self::Deliver(_, input) => input.is_background(),
             _ => false,
         }
@@ -419,6 +457,11 @@ impl ScheduledEvent {
             Self::Step(process, epoch)
             | Self::Wake(process, epoch)
             | Self::Kinds(process, epoch, _)
+            | Self::ReadInventory(process, epoch)
+            | Self::Connect(process, epoch, ..)
+            | Self::Probe(process, epoch, ..)
+            | Self::CheckLiveness(process, epoch)
+            | Self::FindSingletons(process, epoch)
             | Self::CheckVersions(process, epoch) => Some((*process, *epoch)),
             Self::Deliver(origin, _) => Some((origin.process, origin.epoch)),
             Self::Lead(process, epoch, lead) => lead.is_in_controller().then_some((*process, *epoch)),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_health::Verdict;
+use jiff::Timestamp;
 
 use super::{Cluster, Engine, GroupKind, NamespacedName, RequestedFields, Slot, Write};
 
@@ -21,6 +22,11 @@ impl Engine {
     pub fn with_requested_write(mut self, slot: Slot, write: Write) -> Self {
         self.queue.request_write(slot, Some(write));
         self
+    }
+
+    /// When time alone may change something, as long as all clusters respond.
+    pub fn next_change(&self) -> Option<Timestamp> {
+        self.queue.next_change()
     }
 
     /// The verdicts of all objects of a kind in a cluster.

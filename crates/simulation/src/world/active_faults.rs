@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, mem};
 use bellwether_engine::{GroupKind, ServedResource};
 
 use crate::{
+    inventory::InventoryAction,
     load::{APP, ROLLUP, UserAction},
     objects,
     plan::{Fault, Moment, PlannedAction, Point},
@@ -44,6 +45,13 @@ impl World<'_> {
                 self.fault(site, fault.clone());
             }
             PlannedAction::Elsewhere(action) => self.action(Site::East, action),
+            PlannedAction::In(site, action) => self.action(*site, action),
+            PlannedAction::Everywhere(action) => {
+                for site in Site::WORKLOAD {
+                    self.action(site, action);
+                }
+            }
+            PlannedAction::Inventory(action) => self.change_inventory(action),
         }
     }
 
@@ -151,6 +159,10 @@ impl World<'_> {
         if self.plan.goes_elsewhere() {
             self.soon(ScheduledEvent::Kinds(process, epoch, Site::East));
         }
+        if self.plan.has_inventory() {
+            self.soon(ScheduledEvent::ReadInventory(process, epoch));
+            self.soon(ScheduledEvent::FindSingletons(process, epoch));
+        }
         if self.plan.restores() {
             self.soon(ScheduledEvent::CheckVersions(process, epoch));
         }
@@ -185,8 +197,9 @@ impl PlannedAction {
     /// Duration in milliseconds.
     pub(super) fn lasts(&self) -> Moment {
         match self {
-            Self::Act(_) => 0,
-            Self::Elsewhere(action) => action.lasts(),
+            Self::Inventory(InventoryAction::Unplug(_, lasts)) => lasts.unwrap_or_default(),
+            Self::Act(_) | Self::Inventory(_) => 0,
+            Self::Elsewhere(action) | Self::In(_, action) | Self::Everywhere(action) => action.lasts(),
             Self::Fault(fault) => match fault {
                 Fault::Crash { down, .. } => *down,
                 Fault::Freeze { lasts, .. }

@@ -1,6 +1,9 @@
 //! The clusters of a run, each with its store, API servers and faults.
 
-use std::ops::{Index, IndexMut};
+use std::{
+    collections::BTreeMap,
+    ops::{Index, IndexMut},
+};
 
 use crate::{
     plan::{Moment, Plan},
@@ -8,12 +11,14 @@ use crate::{
     store::{self, Store},
 };
 
-use super::{RESTORED_BY, active_faults::ActiveFaults};
+use super::{RESTORED_BY, active_faults::ActiveFaults, reading::RequestOrigin};
 
 #[derive(Default)]
 pub(super) struct Clusters {
     pub(super) hub: ClusterState,
     east: ClusterState,
+    north: ClusterState,
+    west: ClusterState,
 }
 
 pub(super) struct ClusterState {
@@ -27,6 +32,22 @@ pub(super) struct ClusterState {
     pub(super) version_offset: u64,
     /// When it was restored last.
     pub(super) restored: Option<Moment>,
+    /// What the inventory has; `None` if it does not list the cluster.
+    pub(super) entry: Option<InventoryEntry>,
+    /// How often it was rebuilt.
+    pub(super) rebuilt: u64,
+    /// Since when its network is unplugged: requests hang, and watches are silent.
+    pub(super) unplugged: Option<Moment>,
+    /// The requests that hang, and whether each is a list.
+    pub(super) hanging: Vec<(RequestOrigin, bool)>,
+}
+
+/// A cluster in the inventory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InventoryEntry {
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Tells it from an earlier entry of the same name.
+    pub(crate) number: u64,
 }
 
 impl Clusters {
@@ -34,6 +55,13 @@ impl Clusters {
         let mut clusters = Self::default();
         clusters.east.version_offset = if plan.restores() { 10 * RESTORED_BY } else { 0 };
         clusters
+    }
+}
+
+impl ClusterState {
+    /// The uid of the namespace `kube-system`.
+    pub(super) fn uid(&self, site: Site) -> String {
+        format!("{}-{}", site.name(), self.rebuilt)
     }
 }
 
@@ -46,6 +74,10 @@ impl Default for ClusterState {
             passed_on: (1, 1),
             version_offset: 0,
             restored: None,
+            entry: None,
+            rebuilt: 0,
+            unplugged: None,
+            hanging: Vec::new(),
         }
     }
 }
@@ -57,6 +89,8 @@ impl Index<Site> for Clusters {
         match site {
             Site::Hub => &self.hub,
             Site::East => &self.east,
+            Site::North => &self.north,
+            Site::West => &self.west,
         }
     }
 }
@@ -66,6 +100,8 @@ impl IndexMut<Site> for Clusters {
         match site {
             Site::Hub => &mut self.hub,
             Site::East => &mut self.east,
+            Site::North => &mut self.north,
+            Site::West => &mut self.west,
         }
     }
 }

@@ -166,6 +166,10 @@ impl World<'_> {
             return;
         }
         let (site, kind) = (feed.site, feed.reflector.kind().clone());
+        if self.clusters[site].unplugged.is_some() {
+            let is_list = matches!(request, ReadRequest::List { .. });
+            return self.clusters[site].hanging.push((origin, is_list));
+        }
         let input = match (self.read_error(site, &kind), request) {
             (Some(error), ReadRequest::List { .. }) => Input::Page(Err(error)),
             (Some(error), ReadRequest::Watch { .. }) => Input::Opened(Err(error)),
@@ -179,7 +183,7 @@ impl World<'_> {
     }
 
     /// The error response that faults cause, if any.
-    fn read_error(&mut self, site: Site, kind: &GroupKind) -> Option<ReadError> {
+    pub(super) fn read_error(&mut self, site: Site, kind: &GroupKind) -> Option<ReadError> {
         let ClusterState { faults, store, .. } = &self.clusters[site];
         if faults.outage > self.now {
             return Some(ReadError::unavailable("connection refused"));
@@ -280,6 +284,10 @@ impl World<'_> {
         if !matches!(input, Input::Bookmark(..) | Input::SleepEnded) {
             self.tell(|| format!("controller {process} gets {kind} from {site:?}: {}", input.summary()));
         }
+        if matches!(input, Input::Page(Ok(_)) | Input::Opened(Ok(_)) | Input::Line(..) | Input::Bookmark(..))
+        {
+            self.heard(process, site);
+        }
         let it = &mut self.processes[process];
         let Some(feed) = it.feeds.get_mut(&id) else { return };
         let mut known = None;
@@ -352,6 +360,7 @@ impl World<'_> {
                 if let Some(feed) = it.feeds.get_mut(&id) {
                     feed.reflector.discovered(&found, now);
                 }
+                self.report_kinds(process, site);
                 None
             }
         };
@@ -462,6 +471,26 @@ impl World<'_> {
             let error = torn.then(|| ReadError::unavailable("a watch ended within a line"));
             self.schedule(at, ScheduledEvent::Deliver(origin, Input::Closed(number, error)));
         }
+        if kind.is_none() {
+            self.lost(site);
+        }
+    }
+
+    /// The watches in a cluster fall silent, until `close_hushed`.
+    pub(super) fn hush(&mut self, site: Site) {
+        for connection in self.connections.values_mut().filter(|it| it.site == site) {
+            connection.silent = true;
+        }
+    }
+
+    pub(super) fn close_hushed(&mut self, site: Site) {
+        let hushed = self.connections.iter().filter(|(_, it)| it.site == site);
+        let ends: Vec<_> = hushed.map(|(number, connection)| (*number, connection.origin)).collect();
+        for (number, origin) in ends {
+            let error = Some(ReadError::unavailable("the connection has fallen silent"));
+            self.soon(ScheduledEvent::Deliver(origin, Input::Closed(number, error)));
+        }
+        self.lost(site);
     }
 
     /// The watches of a kind in a cluster fall silent. They end by the timeouts of the client.
@@ -491,6 +520,13 @@ impl World<'_> {
 
     /// Discovery of a cluster completes in a controller.
     pub(super) fn learn_kinds(&mut self, process: usize, site: Site) {
+        // It will be repeated when the cluster is connected to, or plugged in again.
+        let connected = self.processes[process].connected.get(&site);
+        let is_waiting = connected.is_none_or(|connected| connected.connecting.is_none());
+        let is_unknown = site != Site::Hub && self.plan.has_inventory() && is_waiting;
+        if is_unknown || self.clusters[site].unplugged.is_some() {
+            return;
+        }
         let outage = self.clusters[site].faults.outage;
         if outage > self.now {
             let epoch = self.processes[process].epoch;
@@ -518,5 +554,15 @@ impl World<'_> {
             }
             self.advance(process, id);
         }
+        if site != Site::Hub {
+            self.heard(process, site);
+        }
+        self.report_kinds(process, site);
+    }
+
+    /// Whether a watch is silent, and not because its cluster is unplugged.
+    pub(super) fn has_silent_watch(&self) -> bool {
+        let is_silent = |it: &Connection| it.silent && self.clusters[it.site].unplugged.is_none();
+        self.connections.values().any(is_silent)
     }
 }

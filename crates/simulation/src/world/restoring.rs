@@ -36,7 +36,12 @@ impl World<'_> {
 
     fn relist_restored(&mut self, process: usize) {
         self.tell(|| format!("controller {process} notices that the second cluster was restored"));
-        let feeds = self.processes[process].feeds.iter().filter(|(_, feed)| feed.site == Site::East);
+        self.relist(process, Site::East);
+    }
+
+    /// A controller lists all kinds of a cluster, and accepts any resourceVersion.
+    pub(super) fn relist(&mut self, process: usize, site: Site) {
+        let feeds = self.processes[process].feeds.iter().filter(|(_, feed)| feed.site == site);
         for id in feeds.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.close(process, id);
             if let Some(feed) = self.processes[process].feeds.get_mut(&id) {

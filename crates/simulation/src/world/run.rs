@@ -1,9 +1,12 @@
 //! One run: events until the state is correct after the last fault, and stays so.
 
 use bellwether_engine::GroupKind;
+use jiff::Timestamp;
 use rand::Rng as _;
 
 use crate::{
+    combined_final,
+    combined_oracle::{Fleet, Member},
     final_checks,
     plan::{Fault, Moment, PlannedAction},
     process::Process,
@@ -101,7 +104,10 @@ impl World<'_> {
     /// `REST`, or sometimes `LONG_REST` if no controller has a timer within it.
     fn rest(&mut self) -> Moment {
         let has_timer = |process: &Process| {
-            process.driver.next().is_some_and(|next| self.moment(process.name, next) <= self.now + LONG_REST)
+            process
+                .driver
+                .next_change()
+                .is_some_and(|next| self.moment(process.name, next) <= self.now + LONG_REST)
         };
         let is_long = self.plan.encore && !self.processes.iter().any(has_timer);
         if is_long && self.rng.random_bool(0.2) { LONG_REST } else { REST }
@@ -114,12 +120,13 @@ impl World<'_> {
         let is_set_back = |action: &PlannedAction| matches!(action, PlannedAction::Fault(Fault::Jump { seconds, .. }) if *seconds < 0);
         let was_set_back = self.plan.actions.iter().any(|(_, action)| is_set_back(action));
         let is_clear = |process: &Process| {
-            let next = process.driver.next();
+            let next = process.driver.next_change();
             process.skew == self.processes[0].skew
                 && !was_set_back
                 && next.is_none_or(|next| self.moment(process.name, next) > self.now + SETTLE_TIMEOUT)
         };
         if self.begun_anew.is_some()
+            || !self.is_plugged_in()
             || !self.plan.encore
             || !self.processes.iter().all(is_clear)
             || ["Application", "Rollup"].into_iter().any(|own| {
@@ -145,9 +152,10 @@ impl World<'_> {
     fn is_quiet(&self) -> bool {
         self.foreground == 0
             && !self.may_be_blind()
-            && !self.connections.values().any(|connection| connection.silent)
+            && !self.has_silent_watch()
+            && self.is_freshness_settled()
             && self.leader().is_some_and(|leader| {
-                let next = self.processes[leader].driver.next();
+                let next = self.processes[leader].driver.next_change();
                 next.is_none_or(|next| self.moment(leader, next) > self.now + REST)
             })
             && self.processes.iter().all(|process| process.inbox.is_empty() && process.unaware <= self.now)
@@ -163,7 +171,10 @@ impl World<'_> {
         let faults =
             self.plan.actions.iter().filter(|(_, action)| matches!(action, PlannedAction::Fault(_))).count()
                 as u64;
-        let (writes, others) = (self.tally.writes, self.clusters.hub.store.revision - self.tally.writes);
+        let (writes, mut others) = (self.tally.writes, self.clusters.hub.store.revision - self.tally.writes);
+        if self.plan.has_inventory() {
+            others += Site::WORKLOAD.map(|site| self.clusters[site].store.revision).iter().sum::<u64>();
+        }
         must!(
             writes <= MAX_WRITES_PER_CAUSE * (others + faults),
             "{writes} writes are too many for {others} changes of others and {faults} faults"
@@ -171,11 +182,36 @@ impl World<'_> {
         Ok(())
     }
 
+    /// Whether all clusters of the inventory respond.
+    fn is_plugged_in(&self) -> bool {
+        Site::WORKLOAD.into_iter().all(|site| {
+            let cluster = &self.clusters[site];
+            cluster.entry.is_none() || cluster.unplugged.is_none()
+        })
+    }
+
+    /// The clusters as they are.
+    fn fleet(&self, now: Timestamp) -> Fleet<'_> {
+        let member = |site| {
+            let cluster = &self.clusters[site];
+            let (labels, store) = (&cluster.entry.as_ref()?.labels, &cluster.store);
+            Some((site, Member { labels, store, is_stale: cluster.unplugged.is_some() }))
+        };
+        let clusters = Site::WORKLOAD.into_iter().filter_map(member).collect();
+        Fleet { hub: &self.clusters.hub.store, clusters, now }
+    }
+
     /// Checks the end state.
     fn is_right(&self) -> Result<(), Violation> {
         let leader = self.leader();
         let now = self.wall(leader.unwrap_or_default());
-        final_checks::is_right(&self.clusters.hub.store, &self.processes, leader, &self.adopted, now)?;
+        let fleet = self.fleet(now);
+        let needed = if self.plan.has_inventory() { combined_final::needed(&fleet) } else { Vec::new() };
+        let hub = &self.clusters.hub.store;
+        final_checks::is_right(hub, &self.processes, leader, &self.adopted, (now, &needed))?;
+        if self.plan.has_inventory() {
+            combined_final::is_right(&fleet)?;
+        }
         for process in self.processes.iter().filter(|process| process.alive) {
             let leads = leader == Some(process.name);
             final_checks::answers_are_right(
@@ -184,13 +220,18 @@ impl World<'_> {
                 leads,
                 self.wall(process.name),
             )?;
-            let stores = Site::ALL.map(|site| (site, &self.clusters[site].store));
-            final_checks::counts_objects(stores, process)?;
-            final_checks::verdicts_are_right(
-                &self.clusters[Site::East].store,
-                process,
-                self.wall(process.name),
-            )?;
+            if self.plan.has_inventory() {
+                combined_final::follows_only(&fleet, process)?;
+            }
+            // What was known of an unplugged cluster stays.
+            if self.is_plugged_in() {
+                let stores = Site::ALL.map(|site| (site, &self.clusters[site].store));
+                final_checks::counts_objects(stores, process)?;
+                for site in Site::WORKLOAD {
+                    let store = &self.clusters[site].store;
+                    final_checks::verdicts_are_right((site, store), process, self.wall(process.name))?;
+                }
+            }
         }
         if let (Some((_, before)), Some(leader)) = (&self.begun_anew, leader) {
             final_checks::keeps_as_much(before, &self.processes[leader].driver.stats())?;

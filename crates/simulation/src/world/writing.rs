@@ -1,5 +1,7 @@
 //! Writes: requests of controllers, their effects in the store, and the responses.
 
+use std::mem;
+
 use bellwether_engine::{GroupKind, Outcome, Part, Slot, Write};
 use bellwether_wire::{Attempt, Discovered, WriteResult};
 use http::{HeaderValue, StatusCode, header::RETRY_AFTER};
@@ -101,6 +103,15 @@ impl World<'_> {
             )));
         }
         must!(slot.object.cluster.is_hub(), "{} is written in a cluster that is only observed", slot.object);
+        if self.plan.has_inventory() {
+            let it = &mut self.processes[process];
+            let mut published = mem::take(&mut it.published);
+            let knew = it.knew();
+            let past = Past { store: &self.clusters.hub.store, knew: &knew, now: Timestamp::UNIX_EPOCH };
+            let checked = published.check(it, (&slot, &change), &past, self.now);
+            it.published = published;
+            checked?;
+        }
         let it = &self.processes[process];
         let Discovered::Served(served) = it.find(Site::Hub, &slot.object.kind) else {
             let failed = Outcome::Failed("its kind is not served".into()).into();
