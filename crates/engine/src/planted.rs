@@ -57,10 +57,32 @@ pub enum Bug {
     WaitForFailingKind,
     /// Keeps its watches when the resourceVersions of a cluster have gone back.
     IgnoreRestore,
+    /// Counts a stale cluster as one that reports.
+    CountStaleAsReporting,
+    /// Sets no timer for the time when a cluster becomes stale.
+    SetNoFreshnessTimer,
+    /// Keeps the rows of a cluster that a BindingPolicy does not select any more.
+    KeepRowsOfRemoved,
+    /// Keeps the objects of a cluster when another one has its name.
+    KeepRowsOfRebuilt,
+    /// Deletes CombinedStatuses while the BindingPolicies or StatusCollectors cannot be read.
+    DeleteWhileUnreadable,
+    /// Publishes a CombinedStatus before the clusters have answered.
+    PublishBeforeAnswers,
+    /// Evaluates nothing again when a StatusCollector changes.
+    IgnoreCollectorChange,
+    /// Selects no other clusters when the labels of a cluster change.
+    IgnoreRelabelling,
+    /// Does not create a CombinedStatus again that another user has deleted.
+    IgnoreDeletedOutput,
+    /// Writes the status of a singleton before its label.
+    WriteStatusBeforeLabel,
+    /// Does not look for singletons of an earlier process whose policy is gone.
+    ForgetSingletons,
 }
 
 impl Bug {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 37] = [
         Self::PublishBeforeListed,
         Self::KeepUnlisted,
         Self::SkipCompare,
@@ -87,6 +109,17 @@ impl Bug {
         Self::SetNoFailureTimer,
         Self::WaitForFailingKind,
         Self::IgnoreRestore,
+        Self::CountStaleAsReporting,
+        Self::SetNoFreshnessTimer,
+        Self::KeepRowsOfRemoved,
+        Self::KeepRowsOfRebuilt,
+        Self::DeleteWhileUnreadable,
+        Self::PublishBeforeAnswers,
+        Self::IgnoreCollectorChange,
+        Self::IgnoreRelabelling,
+        Self::IgnoreDeletedOutput,
+        Self::WriteStatusBeforeLabel,
+        Self::ForgetSingletons,
     ];
 
     #[cfg(feature = "planted")]

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use bellwether_model::Value;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{clusters::ClusterStatus, facts::Labels, id::Cluster, registry::GroupId, selector::Selector};
+use crate::{
+    clusters::ClusterStatus, facts::Labels, id::Cluster, planted::Bug, registry::GroupId, selector::Selector,
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Inventory(BTreeMap<Cluster, InventoryEntry>);
@@ -73,7 +75,7 @@ impl Inventory {
             }
             entry.variable = variable;
             let labels = labels(status);
-            if labels == entry.labels {
+            if labels == entry.labels || Bug::IgnoreRelabelling.is_planted() {
                 return InventoryChange::Variable;
             }
             entry.labels = labels;

@@ -39,6 +39,7 @@ use crate::{
     grouping::Grouping,
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
+    planted::Bug,
     publication::Publication,
     registry::{GroupId, Registry},
     view::{Group, GroupRelation},
@@ -157,7 +158,7 @@ impl Grouping for CombinedStatuses {
             _ => {
                 let Some(output) = self.outputs.get_mut(&group.name) else { return };
                 output.forget_stored();
-                if output.binding.is_none() {
+                if output.binding.is_none() || Bug::IgnoreDeletedOutput.is_planted() {
                     self.outputs.remove(&group.name);
                 } else {
                     // Someone else deleted it.
@@ -244,7 +245,9 @@ impl Grouping for CombinedStatuses {
     }
 
     fn singletons_found(&mut self, kind: &GroupKind, cx: &mut GroupingContext<'_>) {
-        self.hold_leftover(kind, cx);
+        if !Bug::ForgetSingletons.is_planted() {
+            self.hold_leftover(kind, cx);
+        }
     }
 
     fn cluster_heard(&mut self, cluster: &Cluster, cx: &mut GroupingContext<'_>) {
@@ -496,6 +499,9 @@ impl CombinedStatuses {
     }
 
     fn collector_changed(&mut self, name: &str) {
+        if Bug::IgnoreCollectorChange.is_planted() {
+            return;
+        }
         for id in self.policies.ids() {
             if self.policies.get(id).is_some_and(|policy| policy.names_collector(name)) {
                 self.unresolved.insert(id);
@@ -559,7 +565,7 @@ impl CombinedStatuses {
     /// the collectors cannot be read, or discovery misses the kind of the object, that is not known.
     fn is_orphan(&self, name: &NamespacedName, output: &Output, feeds: &Feeds) -> bool {
         if !can_read(feeds, OwnKind::BindingPolicy) || !can_read(feeds, OwnKind::StatusCollector) {
-            return false;
+            return Bug::DeleteWhileUnreadable.is_planted();
         }
         let uid = output::policy_uid(name);
         let mut policies = self.policies.iter();

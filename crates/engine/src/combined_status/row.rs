@@ -3,7 +3,7 @@
 use bellwether_model::{State, Value};
 use bellwether_tables::Row;
 
-use crate::facts::Facts;
+use crate::{facts::Facts, planted::Bug};
 
 /// An object in one of the clusters that it is bound to.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub(super) enum Presence {
 impl Report<'_> {
     pub(super) fn presence(&self) -> Presence {
         match self.found {
-            _ if self.is_stale => Presence::Stale,
+            _ if self.is_stale && !Bug::CountStaleAsReporting.is_planted() => Presence::Stale,
             Some(true) => Presence::Reporting,
             _ => Presence::Missing,
         }

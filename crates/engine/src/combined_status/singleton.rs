@@ -20,6 +20,7 @@ use crate::{
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName, ObjectKey},
     overwrite_backoff::OverwriteBackoff,
+    planted::Bug,
     publication::CONFLICT_TIMEOUT,
     registry::GroupId,
     requested_fields::RequestedFields,
@@ -327,8 +328,8 @@ impl CombinedStatuses {
             set(Patched::Status, &["status"], wanted)
         };
         match (self.wanted_status(&key, feeds), is_labelled(facts)) {
-            (WantedStatus::Of(_), false) => labels(true),
-            (WantedStatus::Of(wanted), true) => {
+            (WantedStatus::Of(_), false) if !Bug::WriteStatusBeforeLabel.is_planted() => labels(true),
+            (WantedStatus::Of(wanted), _) => {
                 (!writes.has_stored(&wanted, &status)).then(|| set_status(wanted))?
             }
             (WantedStatus::None, true) => {
