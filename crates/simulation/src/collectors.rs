@@ -11,6 +11,7 @@ use crate::inventory::Labels;
 pub(crate) struct Row<'a> {
     pub(crate) cluster: &'static str,
     pub(crate) labels: &'a Labels,
+    pub(crate) uid: &'a str,
     /// In the hub.
     pub(crate) obj: &'a Value,
     /// In the cluster; `Null` if it does not exist there, or if that is not known.
@@ -52,13 +53,25 @@ pub(crate) fn samples() -> Vec<Sample> {
                 {"name": "ready", "def": "returned.status.readyReplicas"},
                 {"name": "wanted", "def": "obj.spec.replicas"},
                 {"name": "region", "def": "inventory.labels.region"},
+                {"name": "uid", "def": "inventory.uid"},
             ]}),
             true,
             |rows| {
                 let cells = |row: &Row<'_>| {
-                    vec![json!(row.cluster), ready(row), row.obj["spec"]["replicas"].clone(), region(row)]
+                    vec![
+                        json!(row.cluster),
+                        ready(row),
+                        row.obj["spec"]["replicas"].clone(),
+                        region(row),
+                        json!(row.uid),
+                    ]
                 };
-                table(&["cluster", "ready", "wanted", "region"], rows.iter().map(cells).collect(), 20, &[])
+                table(
+                    &["cluster", "ready", "wanted", "region", "uid"],
+                    rows.iter().map(cells).collect(),
+                    20,
+                    &[],
+                )
             },
         ),
         sample(

@@ -116,12 +116,22 @@ fn counts_fresh_clusters(
         Some(text.parse::<Moment>().ok()? * 1000)
     };
     let Some(threshold) = states.into_iter().flatten().filter_map(threshold).max() else { return Ok(()) };
-    let is_fresh = |site: &&Site| process.connected[site].silence(now) <= threshold + SLACK;
+    let kind = known_states(past, None, uids(name).0).into_iter().flatten().map(|object| &object.kind).next();
+    // The objects of the cluster before do not count.
+    let is_listed = |site: Site, rebuilt: Moment| {
+        let mut feeds = process.feeds_of(site).filter(|feed| Some(feed.reflector.kind()) == kind);
+        feeds.any(|feed| feed.view.unreadable.is_some() || feed.completed.is_some_and(|at| at >= rebuilt))
+    };
+    let is_fresh = |site: &&Site| {
+        let connected = &process.connected[site];
+        connected.silence(now) <= threshold + SLACK
+            && connected.rebuilt.is_none_or(|rebuilt| is_listed(**site, rebuilt))
+    };
     let fresh = process.connected.keys().filter(is_fresh).count();
     let counted = number("reporting") + number("missing");
     must!(
         counted <= i64::try_from(fresh).unwrap_or(i64::MAX),
-        "CombinedStatus {name} counts {counted} clusters as fresh, but only {fresh} were heard from: {counts}"
+        "CombinedStatus {name} counts {counted} clusters as fresh, but only {fresh} were heard from and are listed: {counts}"
     );
     Ok(())
 }

@@ -25,6 +25,7 @@ pub(crate) struct Fleet<'a> {
 /// A cluster in the inventory.
 pub(crate) struct Member<'a> {
     pub(crate) labels: &'a Labels,
+    pub(crate) uid: String,
     pub(crate) store: &'a Store,
     /// Nothing has arrived from it for longer than any threshold.
     pub(crate) is_stale: bool,
@@ -188,6 +189,7 @@ impl Fleet<'_> {
         Some(Row {
             cluster: site.name(),
             labels: member.labels,
+            uid: &member.uid,
             obj: &object.value,
             returned: returned.map_or(NOTHING, |returned| &returned.value),
             found: Some(returned.is_some()).filter(|_| !member.is_stale),

@@ -14,6 +14,8 @@ pub(crate) struct Feed {
     pub(crate) busy: bool,
     /// When the engine last asked for its objects.
     pub(crate) followed: Moment,
+    /// When the engine last got a whole list.
+    pub(crate) completed: Option<Moment>,
     /// Since when its first list has got 5xx, until the reflector reports it.
     pub(crate) failing: Option<Moment>,
     /// Whether the reflector has reported the kind as unreadable.

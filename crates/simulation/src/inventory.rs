@@ -41,6 +41,8 @@ pub(crate) struct ConnectedCluster {
     pub(crate) connecting: Option<Moment>,
     /// The identity that was reported last.
     pub(crate) uid: Option<String>,
+    /// When it turned out to be another cluster than before.
+    pub(crate) rebuilt: Option<Moment>,
     /// When the identity was last read; `None` if it must be read now.
     pub(crate) asked: Option<Moment>,
     /// When something last arrived.
@@ -63,6 +65,7 @@ impl ConnectedCluster {
             added,
             connecting: None,
             uid: None,
+            rebuilt: None,
             asked: None,
             heard: None,
             reported: None,

@@ -38,6 +38,7 @@ mod rollup_checks;
 mod shrink;
 mod site;
 mod store;
+mod tampering;
 mod world;
 
 pub use plan::Plan;

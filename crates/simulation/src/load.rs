@@ -16,6 +16,7 @@ use crate::{
     object::{Object, identity, merge},
     objects::{self, app, deployment, health_check, pod, service, unschedulable_pod, widget, with},
     store::Store,
+    tampering::Tampering,
 };
 
 /// Static in a plan that was drawn, owned in one that was read from a file.
@@ -79,19 +80,6 @@ pub(crate) enum UserAction {
     Merge(ObjectRef, Value),
     /// Changes one of the CombinedStatuses, counted by this number.
     Tamper(usize, Tampering),
-}
-
-/// What another user does to a CombinedStatus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Tampering {
-    Delete,
-    DropResults,
-    DropCounts,
-    DropLabels,
-    DropOwner,
-    /// Creates another one without reason, with a similar name.
-    Copy,
 }
 
 /// The state of a Pod below a workload.
@@ -209,30 +197,6 @@ impl UserAction {
             Self::Merge(target, fields) => edit(store, target, |value| merge(value, fields)),
             Self::Tamper(number, tampering) => tampering.apply(*number, store),
         }
-    }
-}
-
-impl Tampering {
-    fn apply(self, number: usize, store: &mut Store) {
-        let kind = GroupKind::bellwether("CombinedStatus");
-        let all: Vec<_> = store.of_kind(&kind).map(Rc::clone).collect();
-        let Some(object) = number.checked_rem(all.len()).and_then(|number| all.get(number)) else { return };
-        let mut value = object.value.clone();
-        match self {
-            Self::Delete => {
-                store.remove(&kind, &object.name);
-                return;
-            }
-            Self::DropResults => value["results"] = json!([]),
-            Self::DropCounts => merge(&mut value, &json!({"clusters": null})),
-            Self::DropLabels => value["metadata"]["labels"] = json!({"example.com/mine": "yes"}),
-            Self::DropOwner => merge(&mut value, &json!({"metadata": {"ownerReferences": null}})),
-            Self::Copy => {
-                let name = format!("copy-of-{}", object.name.name);
-                merge(&mut value, &json!({"metadata": {"name": name, "uid": null, "ownerReferences": null}}));
-            }
-        }
-        store.put(value);
     }
 }
 

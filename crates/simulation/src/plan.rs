@@ -236,8 +236,8 @@ fn add_policies(
     }
     for _ in 0..rng.random_range(2..16) {
         let action = match rng.random_range(0..10) {
-            0 => PlannedAction::Fault(Fault::draw(rng, theme, processes, &policies::KINDS)),
-            1..3 => {
+            0..2 => PlannedAction::Fault(Fault::draw(rng, theme, processes, &policies::KINDS)),
+            2 | 3 => {
                 let fault = PlannedAction::Fault(Fault::of_cluster(rng, &policies::KINDS));
                 if rng.random_bool(0.3) {
                     PlannedAction::Everywhere(Box::new(fault))

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use crate::{
     collectors::samples,
     inventory::{InventoryAction, Labels},
-    load::{ObjectRef, Tampering, Text, UserAction, pick},
+    load::{ObjectRef, Text, UserAction, pick},
     objects::{cluster_scoped, deployment, platform, widget, with},
     plan::PlannedAction,
     site::Site,
+    tampering::Tampering,
 };
 
 /// The kinds that faults of plans with policies concern.

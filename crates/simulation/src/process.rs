@@ -193,6 +193,7 @@ impl Process {
                 ticket: 0,
                 busy: false,
                 followed: now,
+                completed: None,
                 failing: None,
                 is_reported: false,
                 view: View::default(),
@@ -219,12 +220,15 @@ impl Process {
     }
 
     /// Takes at most `most` events from the inbox.
-    pub(crate) fn take(&mut self, most: usize) -> Vec<(FeedId, FeedEvent)> {
+    pub(crate) fn take(&mut self, most: usize, now: Moment) -> Vec<(FeedId, FeedEvent)> {
         let count = most.min(self.inbox.len());
         self.has_events |= count > 0;
         let mut taken = Vec::with_capacity(count);
         for (id, event, revision) in self.inbox.drain(..count) {
             if let Some(feed) = self.feeds.get_mut(&id) {
+                if matches!(event, FeedEvent::ListCompleted) {
+                    feed.completed = Some(now);
+                }
                 feed.view.deliver(&event, revision);
             }
             taken.push((id, event));

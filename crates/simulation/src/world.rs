@@ -291,7 +291,7 @@ impl<'p> World<'p> {
     fn step(&mut self, process: usize) -> Result<(), Violation> {
         self.processes[process].steps = false;
         let most = if self.rng.random_bool(0.7) { 1024 } else { self.rng.random_range(1..4) };
-        let events = self.processes[process].take(most);
+        let events = self.processes[process].take(most, self.now);
         if let Some(feed) = self.processes[process].feeds.values().find(|feed| feed.view.old_list.is_some()) {
             let kind = feed.reflector.kind();
             return Err(Violation::new(format!("controller {process} accepted a stale list of {kind}")));

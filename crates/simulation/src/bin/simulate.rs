@@ -50,6 +50,9 @@ struct Arguments {
     /// Switch on one planted bug after another; fail if one is not found within this number of runs
     #[arg(long, value_name = "RUNS", conflicts_with_all = ["runs", "seconds", "seed", "history"])]
     planted: Option<u64>,
+    /// With --planted: only the bug of this name
+    #[arg(long, value_name = "NAME", requires = "planted", value_parser = bug)]
+    bug: Option<Bug>,
 }
 
 impl Arguments {
@@ -91,6 +94,11 @@ fn run(arguments: &Arguments) -> Result<bool> {
         (None, None, Some(runs)) => Ok(find_planted(runs, arguments)),
         (None, None, None) => Ok(run_stored()? && explore(arguments)),
     }
+}
+
+fn bug(name: &str) -> std::result::Result<Bug, String> {
+    let mut bugs = Bug::ALL.into_iter();
+    bugs.find(|bug| format!("{bug:?}") == name).ok_or_else(|| format!("unknown planted bug {name}"))
 }
 
 fn run_stored() -> Result<bool> {
@@ -139,7 +147,8 @@ fn find_planted(runs: u64, arguments: &Arguments) -> bool {
     let (first, threads) = (arguments.first(), arguments.threads());
     let mut all = true;
     say(&format!("{:<24} {:>6}  violation", "planted bug", "runs"));
-    for bug in Bug::ALL {
+    let is_wanted = |bug: &Bug| arguments.bug.is_none_or(|only| only == *bug);
+    for bug in Bug::ALL.into_iter().filter(is_wanted) {
         let result = search(Limits { first, runs, until: None, threads, bug: Some(bug) });
         let violation =
             result.wrong.as_ref().map(|(_, violation)| violation.lines().next().unwrap_or_default());

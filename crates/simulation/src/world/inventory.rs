@@ -200,6 +200,9 @@ impl World<'_> {
         connected.asked = Some(now);
         let before = connected.uid.replace(uid.clone());
         let is_new = before.as_ref() != Some(&uid);
+        if is_new && before.is_some() {
+            connected.rebuilt = Some(now);
+        }
         self.heard(process, site);
         if is_new && before.is_some() {
             self.relist(process, site);

@@ -195,7 +195,8 @@ impl World<'_> {
         let member = |site| {
             let cluster = &self.clusters[site];
             let (labels, store) = (&cluster.entry.as_ref()?.labels, &cluster.store);
-            Some((site, Member { labels, store, is_stale: cluster.unplugged.is_some() }))
+            let (uid, is_stale) = (cluster.uid(site), cluster.unplugged.is_some());
+            Some((site, Member { labels, uid, store, is_stale }))
         };
         let clusters = Site::WORKLOAD.into_iter().filter_map(member).collect();
         Fleet { hub: &self.clusters.hub.store, clusters, now }
