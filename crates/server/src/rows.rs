@@ -264,7 +264,7 @@ impl Shared {
             namespace.iter().map(String::as_str).chain([&*names.join(",")]).collect::<Vec<_>>().join("/");
         let absent = || absent(&word, place.trim_matches('/'));
         let (plural, group) = word.split_once('.').unwrap_or((&word, ""));
-        // Whoever has no valid token must not cause discovery.
+        // A request without a valid token must not cause discovery.
         let any = Access::to(group, plural, namespace.as_deref().unwrap_or_default(), None);
         match self.guard.check(headers, &any).await {
             Ok(()) | Err(crate::guard::Denied::NotAllowed) => {}

@@ -23,7 +23,7 @@ use crate::{
 /// The controller waits for clusters itself.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// The environment variable: a command line is no place for a token.
+/// The environment variable: other users of the machine can see command lines, and so a token in them.
 const TOKEN: &str = "BELLWETHER_TOKEN";
 
 /// What the controller answers for each kind.
