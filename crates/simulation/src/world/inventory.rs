@@ -320,11 +320,10 @@ impl World<'_> {
             let cluster = &self.clusters[site];
             let is_settled = |connected: &ConnectedCluster| {
                 let silence = connected.silence(self.now);
-                if cluster.unplugged.is_some() {
-                    silence > LONG
-                } else {
-                    connected.uid.as_ref() == Some(&cluster.uid(site))
-                }
+                // A probe that is not needed is left out, so that the next one may be two intervals away.
+                let is_heard = silence <= PROBE_INTERVAL * 12 / 10;
+                let is_known = connected.uid.as_ref() == Some(&cluster.uid(site));
+                if cluster.unplugged.is_some() { silence > LONG } else { is_known && is_heard }
             };
             cluster.entry.as_ref().is_none_or(|entry| {
                 self.processes.iter().filter(|process| process.alive).all(|process| {
