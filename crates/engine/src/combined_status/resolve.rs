@@ -427,8 +427,9 @@ impl CombinedStatuses {
         self.check_outputs_of(id);
     }
 
-    /// Whether the CombinedStatuses of a policy still have a reason may be known now.
+    /// Whether the CombinedStatuses of a policy and its singletons still have a reason may be known now.
     fn check_outputs_of(&mut self, id: GroupId) {
+        self.singletons.check_labelled();
         let Some(policy) = self.policies.get(id) else { return };
         let uid = &policy.publication.uid;
         let outputs = self.outputs.keys().filter(|name| *output::policy_uid(name) == **uid);

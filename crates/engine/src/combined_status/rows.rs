@@ -143,6 +143,7 @@ impl CombinedStatuses {
             // The collectors may be readable again.
             if kind.is_bellwether() {
                 self.unchecked.extend(self.outputs.keys().cloned());
+                self.singletons.check_labelled();
             }
             return self.check_outputs_of_users(feed);
         }

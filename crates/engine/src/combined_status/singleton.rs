@@ -167,6 +167,11 @@ impl Singletons {
         self.unchecked.insert((kind.clone(), name.clone()));
     }
 
+    /// It may be known now which of them are not wanted any more.
+    pub(super) fn check_labelled(&mut self) {
+        self.unchecked.extend(self.labelled.iter().cloned());
+    }
+
     /// An object in the hub changed.
     pub(super) fn observe(&mut self, kind: &GroupKind, name: &NamespacedName, facts: &Facts, now: Timestamp) {
         let is_concerned = is_labelled(facts)
