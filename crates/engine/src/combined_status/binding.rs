@@ -10,7 +10,7 @@ use bellwether_api::{
     ClusterCounts, CombinedResult, CombinedStatusFields, MAX_NOT_REPORTING, NotReporting, NotReportingReason,
 };
 use bellwether_model::Value;
-use bellwether_tables::Table;
+use bellwether_tables::{Collector, Table, Variable};
 use slab::Slab;
 
 use crate::{
@@ -48,6 +48,8 @@ pub(super) struct Binding {
     /// What they read of the object in a cluster.
     pub(super) returned: RequestedFields,
     results: Vec<CollectedTable>,
+    /// A collector reads `inventory.uid`.
+    pub(super) reads_uid: bool,
     rows: BTreeMap<Cluster, NumberedRow>,
     numbers: Slab<()>,
     /// Clusters of which it is not known yet whether they have the object, and how it is there.
@@ -94,6 +96,7 @@ impl Binding {
             obj: RequestedFields::default(),
             returned: RequestedFields::default(),
             results: Vec::new(),
+            reads_uid: false,
             rows: BTreeMap::new(),
             numbers: Slab::new(),
             pending: BTreeSet::new(),
@@ -124,6 +127,7 @@ impl Binding {
             CollectedTable { name, version, table }
         });
         self.results = results.collect();
+        self.reads_uid = collectors.iter().filter_map(|(_, version)| version.valid()).any(|it| reads_uid(it));
         self.is_complete = false;
         true
     }
@@ -239,6 +243,11 @@ impl Binding {
         });
         CombinedStatusFields { results: results.collect(), clusters: Some(self.counts()) }
     }
+}
+
+fn reads_uid(collector: &Collector) -> bool {
+    let paths = collector.paths(Variable::Inventory);
+    paths.iter().any(|path| path.first().is_none_or(|field| **field == *"uid"))
 }
 
 fn json_length(result: &CombinedResult) -> usize {

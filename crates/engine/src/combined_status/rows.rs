@@ -48,8 +48,16 @@ impl CombinedStatuses {
         let is_stale = self.inventory.is_stale(cluster, binding.policy);
         let report = cx.feeds.get(feed.id).and_then(|known| {
             let found = cx.feeds.find_in(feed.id, &binding.name).and_then(|id| cx.feeds.object(id));
-            let known_by = feed.known_by(cx.clusters.get(cluster));
+            let status = cx.clusters.get(cluster);
+            let known_by = feed.known_by(status);
             let is_overdue = is_stale || known_by.is_some_and(|known_by| known_by <= cx.now);
+            // The lists may arrive before the UID of the cluster, which may also be forbidden.
+            let waits_for_uid = binding.reads_uid
+                && known_by.is_some_and(|known_by| known_by > cx.now)
+                && status.is_some_and(|status| status.uid.is_none());
+            if waits_for_uid && !is_stale {
+                return None;
+            }
             report(known, found, &binding.returned, is_stale, is_overdue)
         });
         let has_changed = match report {

@@ -196,6 +196,21 @@ impl Fleet {
         self.announce(&Cluster::named(name));
     }
 
+    /// A cluster joins whose UID is not known.
+    pub(crate) fn join_unidentified(&mut self, name: &str) -> &mut Self {
+        let mut site = Site::new(|number| format!("u{number}"));
+        site.metadata = metadata(name, &[]);
+        self.sites.insert(Cluster::named(name), site);
+        self.announce(&Cluster::named(name));
+        self.settle()
+    }
+
+    pub(crate) fn identify(&mut self, name: &str, uid: &str) -> &mut Self {
+        self.site(name).uid = uid.to_owned();
+        self.cluster(&Cluster::named(name), ClusterEvent::Identified(uid.into()));
+        self.settle()
+    }
+
     /// A cluster joins that is not connected to yet.
     pub(crate) fn queue(&mut self, name: &str) {
         self.join(name, &[]);
@@ -215,8 +230,10 @@ impl Fleet {
 
     fn announce(&mut self, cluster: &Cluster) {
         let site = &self.sites[cluster];
-        let (metadata, uid) =
-            (Arc::new(site.metadata.clone()), site.answers.then(|| site.uid.as_str().into()));
+        let (metadata, uid) = (
+            Arc::new(site.metadata.clone()),
+            (site.answers && !site.uid.is_empty()).then(|| site.uid.as_str().into()),
+        );
         self.cluster(cluster, ClusterEvent::Added);
         self.cluster(cluster, ClusterEvent::Metadata(metadata));
         if self.sites[cluster].is_queued {

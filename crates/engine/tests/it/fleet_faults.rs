@@ -302,6 +302,21 @@ fn policy_deleted_after_the_write_of_the_label_failed() {
     }
 }
 
+#[test]
+fn rows_with_the_uid_of_a_cluster_wait_for_it_but_not_for_ever() {
+    let mut fleet = combined();
+    fleet.put("", available("available", "inventory.uid"));
+    assert_eq!(fleet.rows("available"), [json!(["a", "uid-of-a"]), json!(["b", "uid-of-b"])]);
+    fleet.join_unidentified("c");
+    assert_eq!(fleet.counts(), [2, 2, 0, 0], "its lists have arrived, but not its UID");
+    fleet.identify("c", "uid-of-c");
+    assert_eq!(fleet.rows("available")[2], json!(["c", "uid-of-c"]));
+    fleet.join_unidentified("d");
+    assert_eq!(fleet.rows("available").len(), 3);
+    fleet.pass(SignedDuration::from_secs(11));
+    assert_eq!(fleet.rows("available")[3], json!(["d", null]), "the UID may be forbidden");
+}
+
 /// A CRD may require fields of the status.
 #[test]
 fn cleared_status_is_removed() {

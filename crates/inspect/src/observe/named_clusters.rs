@@ -83,11 +83,10 @@ impl NamedCluster {
 
     /// As a controller announces a cluster to its engine.
     pub(super) fn announcement(&self, now: Timestamp) -> Vec<Event> {
-        let mut events = vec![
-            ClusterEvent::Added,
-            ClusterEvent::Metadata(Arc::clone(&self.metadata)),
-            ClusterEvent::Connecting,
-        ];
+        let mut events = vec![ClusterEvent::Added, ClusterEvent::Metadata(Arc::clone(&self.metadata))];
+        // A cluster that is connecting may still report its UID: rows with it would wait.
+        let may_follow = self.uid.is_some() || self.origin.is_err();
+        events.extend(may_follow.then_some(ClusterEvent::Connecting));
         events.extend(self.uid.as_deref().map(|uid| ClusterEvent::Identified(uid.into())));
         events.extend(self.origin.is_ok().then_some(ClusterEvent::Heard(now)));
         events.into_iter().map(|event| Event::Cluster(self.name.clone(), event)).collect()
