@@ -6,6 +6,7 @@
 use std::{
     collections::HashMap,
     future::Future,
+    net::IpAddr,
     pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -15,7 +16,8 @@ use axum::{
     Json,
     http::{
         HeaderMap, StatusCode,
-        header::{AUTHORIZATION, WWW_AUTHENTICATE},
+        header::{AUTHORIZATION, HOST, WWW_AUTHENTICATE},
+        uri::Authority,
     },
     response::{IntoResponse, Response},
 };
@@ -80,6 +82,8 @@ pub enum Denied {
     InvalidToken,
     /// To be answered like what does not exist.
     NotAllowed,
+    /// Everyone may read, but a web page may have sent a browser here under a name of its own (DNS rebinding).
+    OtherHost,
     /// The API server could not be asked.
     Unavailable(String),
 }
@@ -104,7 +108,9 @@ impl Guard {
     }
 
     pub async fn check(&self, headers: &HeaderMap, access: &Access) -> Result<(), Denied> {
-        let Some(reviews) = &self.reviews else { return Ok(()) };
+        let Some(reviews) = &self.reviews else {
+            return if is_address(headers) { Ok(()) } else { Err(Denied::OtherHost) };
+        };
         let token = bearer_token(headers).ok_or(Denied::NoToken)?;
         let key = (Sha256::digest(token).into(), access.clone());
         let decision = if let Some(decision) = self.known(&key) {
@@ -141,6 +147,16 @@ impl Guard {
     }
 }
 
+/// Whether the request is for localhost or an IP address. A browser always names the host.
+fn is_address(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(HOST) else { return true };
+    let authority = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+    authority.is_some_and(|authority| {
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+        host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok()
+    })
+}
+
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
@@ -163,6 +179,11 @@ impl Denied {
                  create token",
             ),
             Self::NotAllowed => absent(),
+            Self::OtherHost => {
+                let message = "without tokens, the host must be localhost or an IP address. Use one of these, or a \
+                               controller without --anonymous-read";
+                (StatusCode::FORBIDDEN, Json(json!({ "message": message }))).into_response()
+            }
             Self::Unavailable(why) => {
                 let message = format!("cannot check the token: {why}. Try again later");
                 (StatusCode::SERVICE_UNAVAILABLE, Json(json!({ "message": message }))).into_response()

@@ -16,7 +16,7 @@ use bellwether_model::{State as Health, text::one_line};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::guard::{Access, Guard};
+use crate::guard::{Access, Denied, Guard};
 
 const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 500;
@@ -26,6 +26,8 @@ const MAX_BODY: usize = 1 << 20;
 
 /// Objects that one query names.
 const MAX_NAMES: usize = 100;
+
+const MAX_COLLECTORS: usize = 32;
 
 /// Of texts of a request in a message.
 const MAX_ECHO: usize = 253;
@@ -201,10 +203,11 @@ impl Shared {
         parameters: Option<&str>,
     ) -> Answered {
         let absent = || absent(resource, &place.join("/"));
+        let words = place.iter().map(String::as_str).chain([resource]);
+        self.check_token(headers, resource, "", words).await?;
         let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
         let kind = self.objects.kind(resource, false).await.map_err(|refusal| refusal.response(absent))?;
         let Some((kind, served)) = kind else {
-            // Who has no valid token does not learn which kinds are served.
             let all = Access::to(group, plural, "", None);
             self.guard.check(headers, &all).await.map_err(|denied| denied.response(absent))?;
             return Err(absent());
@@ -247,6 +250,25 @@ impl Shared {
         Ok(Json(body).into_response())
     }
 
+    /// A request without a valid token neither causes discovery nor shows which kinds are served.
+    async fn check_token<'w>(
+        &self,
+        headers: &HeaderMap,
+        resource: &str,
+        namespace: &str,
+        mut words: impl Iterator<Item = &'w str>,
+    ) -> Result<(), Response> {
+        // The guard remembers them.
+        if words.any(|word| word.len() > MAX_ECHO) {
+            return Err(bad_request(&format!("a name is longer than {MAX_ECHO} bytes")));
+        }
+        let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
+        match self.guard.check(headers, &Access::to(group, plural, namespace, None)).await {
+            Ok(()) | Err(Denied::NotAllowed) => Ok(()),
+            Err(denied) => Err(denied.response(|| absent(resource, namespace))),
+        }
+    }
+
     async fn query(&self, headers: &HeaderMap, body: &[u8]) -> Answered {
         let request: QueryRequest = serde_json::from_slice(body).map_err(|error| {
             bad_request(&format!("invalid body: {}", one_line(error.to_string(), MAX_ECHO)))
@@ -254,6 +276,13 @@ impl Shared {
         let ObjectsRequest { kind: word, namespace, names, .. } = request.objects.clone();
         if request.collectors.is_empty() {
             return Err(bad_request("no collectors. Give at least one in the field collectors"));
+        }
+        if request.collectors.len() > MAX_COLLECTORS {
+            let message = format!(
+                "{} collectors. Give at most {MAX_COLLECTORS} in one request",
+                request.collectors.len()
+            );
+            return Err(bad_request(&message));
         }
         if names.len() > MAX_NAMES {
             let message =
@@ -263,13 +292,8 @@ impl Shared {
         let place =
             namespace.iter().map(String::as_str).chain([&*names.join(",")]).collect::<Vec<_>>().join("/");
         let absent = || absent(&word, place.trim_matches('/'));
-        let (plural, group) = word.split_once('.').unwrap_or((&word, ""));
-        // A request without a valid token must not cause discovery.
-        let any = Access::to(group, plural, namespace.as_deref().unwrap_or_default(), None);
-        match self.guard.check(headers, &any).await {
-            Ok(()) | Err(crate::guard::Denied::NotAllowed) => {}
-            Err(denied) => return Err(denied.response(absent)),
-        }
+        let words = names.iter().chain(&namespace).map(String::as_str).chain([&*word]);
+        self.check_token(headers, &word, namespace.as_deref().unwrap_or_default(), words).await?;
         let kind = self.objects.kind(&word, true).await.map_err(|refusal| refusal.response(absent))?;
         let Some((kind, served)) = kind else { return Err(absent()) };
         let namespace = namespace.as_deref().filter(|_| served.namespaced).unwrap_or_default();

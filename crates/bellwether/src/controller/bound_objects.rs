@@ -183,9 +183,11 @@ impl FleetObjects {
         kind: &GroupKind,
         collectors: &[Arc<Collector>],
     ) -> Result<(Vec<BoundRow>, Vec<String>), Refusal> {
-        let served = self.objects.served(kind);
-        let namespace =
-            objects.namespace.as_deref().filter(|_| served.is_some_and(|served| served.namespaced));
+        // Without it, the namespace that the user may read would be no filter.
+        let Some(served) = self.objects.served(kind) else {
+            return Err(Refusal::Unavailable(format!("the hub does not serve {kind} at the moment")));
+        };
+        let namespace = objects.namespace.as_deref().filter(|_| served.namespaced);
         let mut query = BoundRowsQuery {
             namespace: namespace.map(Into::into),
             names: objects.names.iter().map(|name| name.as_str().into()).collect(),

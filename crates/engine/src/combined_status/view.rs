@@ -80,10 +80,14 @@ impl CombinedStatuses {
             .and_then(|object| feeds.object(object))
             .is_some_and(|stored| stored.facts.deleting);
         let is_blocked_by = |state: &State| entries.count(*state) > 0;
-        let state = match BLOCKING.into_iter().find(is_blocked_by) {
+        let blocked = BLOCKING.into_iter().find(is_blocked_by);
+        // What was not read may be bound, too.
+        let unresolved = Some(policy.resolved(feeds)).filter(|it| it.status != ConditionStatus::True);
+        let unresolved = unresolved.filter(|_| blocked.is_none() && !deleting);
+        let state = match blocked {
             _ if deleting => State::Terminating,
             Some(state) => state,
-            None if entries.total() == 0 => State::Unknown,
+            None if entries.total() == 0 || unresolved.is_some() => State::Unknown,
             None => State::Ready,
         };
         let since = match state {
@@ -95,8 +99,11 @@ impl CombinedStatuses {
         let members: Vec<_> =
             entries.worst_first().filter_map(|(member_id, _)| members.remove(&member_id)).collect();
         let objects = policy.kinds().map(|(_, kind)| kind.bindings.len()).sum();
-        let ready =
-            if deleting { being_deleted(feeds, &kind, &name) } else { ready(state, objects, &members) };
+        let ready = match unresolved {
+            Some(unresolved) => Statement { status: ConditionStatus::Unknown, ..unresolved },
+            None if deleting => being_deleted(feeds, &kind, &name),
+            None => ready(state, objects, &members),
+        };
         Some(Group {
             kind,
             name,

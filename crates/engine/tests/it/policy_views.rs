@@ -75,6 +75,18 @@ fn the_members_of_a_policy_are_its_objects_in_each_cluster() {
 }
 
 #[test]
+fn a_policy_that_names_a_kind_which_was_not_read_is_not_ready() {
+    let mut fleet = fleet();
+    fleet.put("b", deployment("web", Some(3))).put("c", deployment("web", Some(3)));
+    let clause = |group: &str, resource: &str| json!({"apiGroup": group, "resources": [resource]});
+    let spec = json!({"clusterSelectors": [{}], "downsync": [clause("apps", "deployments"), clause("acme.io", "gadgets")]});
+    fleet.put("", policy("everywhere", &spec));
+    let group = group(&fleet, "everywhere");
+    assert_eq!((group.state, group.counts.ready, group.counts.total), (State::Unknown, 3, 3));
+    assert!(ready(&group).starts_with("Unknown NotServed: gadgets.acme.io"), "{}", ready(&group));
+}
+
+#[test]
 fn a_policy_is_ready_if_every_object_is_ready_in_every_cluster() {
     let mut fleet = fleet();
     fleet.put("b", deployment("web", Some(3))).put("c", deployment("web", Some(3)));

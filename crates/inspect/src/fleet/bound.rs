@@ -4,13 +4,13 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use bellwether_engine::{BoundRow, GroupKind, RowVariables};
 use bellwether_health::Context;
-use bellwether_model::{Object, Value};
+use bellwether_model::{Object, State, Value};
 use bellwether_tables::{Collector, Row};
 use jiff::Timestamp;
 
 use super::{
     Evaluated, Fields, ObjectKey, Shape,
-    found::{FoundObject, map, unread},
+    found::{FoundObject, map, missing, unread},
     rows::{Presence, Rows, returned, row_name},
 };
 
@@ -78,7 +78,8 @@ impl Completion<'_> {
         let Some(variables) = row.variables.as_deref_mut() else { return };
         // It was deleted since. The engine will know soon.
         let Some(json) = json else {
-            variables.returned = Some(Value::Null);
+            (variables.returned, variables.propagation) = (Some(Value::Null), missing());
+            (row.found, row.state, row.progress) = (Some(false), State::Missing, Some(0));
             return;
         };
         match self.found(json) {

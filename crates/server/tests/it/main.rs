@@ -80,8 +80,9 @@ async fn exchange(
     let server = tokio::spawn(serve(listener, Arc::new(process), api, std::future::pending()));
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     let length = body.len();
+    let host = if headers.contains("host: ") { String::new() } else { format!("host: {address}\r\n") };
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+        "{method} {path} HTTP/1.1\r\n{host}connection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await.expect("it listens");
     let mut answer = String::new();

@@ -144,6 +144,28 @@ async fn get_as(guard: Guard, token: &str, path: &str) -> (u16, Value) {
     (code(&head), serde_json::from_str(&body).unwrap_or_default())
 }
 
+#[tokio::test]
+async fn without_tokens_only_addresses_are_served() {
+    let path = "/api/v1/rows/deployments.apps/shop/web";
+    for (host, expected) in [
+        ("localhost:8080", 200),
+        ("127.0.0.1:8080", 200),
+        ("[::1]:8080", 200),
+        ("rebound.example.com:8080", 403),
+        ("localhost.example.com", 403),
+    ] {
+        let header = format!("host: {host}\r\n");
+        let (head, _) = exchange(Known::default(), api(Guard::open()), "GET", path, &header, "").await;
+        assert_eq!(code(&head), expected, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn long_names_are_refused_before_the_guard_remembers_them() {
+    let path = format!("/api/v1/rows/deployments.apps/{}/web", "n".repeat(300));
+    assert_eq!(get_as(guard(), "viewer", &path).await.0, 400);
+}
+
 fn guard() -> Guard {
     Guard::new(Arc::new(Rights::default()))
 }

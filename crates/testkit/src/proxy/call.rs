@@ -61,6 +61,11 @@ impl fmt::Display for Resource {
 }
 
 impl Resource {
+    /// Its objects are questions to the API server, which stores none of them.
+    pub(super) fn is_review(&self) -> bool {
+        matches!(&*self.group, "authentication.k8s.io" | "authorization.k8s.io")
+    }
+
     /// Compares with the form of [`Display`](fmt::Display) without allocating: it runs for every recorded
     /// request.
     pub(super) fn is_named(&self, text: &str) -> bool {

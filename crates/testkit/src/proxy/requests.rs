@@ -1,6 +1,6 @@
 //! Selects requests.
 
-use super::call::{Call, Verb};
+use super::call::{Call, Resource, Verb};
 
 /// The attributes of a request that [`Requests`] can match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +29,7 @@ pub struct Requests {
     user: Option<String>,
     user_agent: Option<String>,
     limit: Option<usize>,
+    without_reviews: bool,
 }
 
 impl Requests {
@@ -42,10 +43,11 @@ impl Requests {
         Self::all().verb(verb).resource(resource)
     }
 
-    /// Create, update, patch, delete and deletecollection.
+    /// Create, update, patch, delete and deletecollection. The creation of a review, such as a
+    /// SelfSubjectRulesReview, is a question.
     pub fn writes() -> Self {
         let verbs = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
-        Self { verbs: verbs.into(), ..Self::all() }
+        Self { verbs: verbs.into(), without_reviews: true, ..Self::all() }
     }
 
     /// Only requests with this verb. If called several times, any of the verbs matches.
@@ -105,6 +107,7 @@ impl Requests {
         let call = &request.call;
         let equal = |wanted: &str, found: &String| wanted == found;
         (self.verbs.is_empty() || self.verbs.contains(&call.verb))
+            && !(self.without_reviews && call.resource.as_ref().is_some_and(Resource::is_review))
             && agree(self.resource.as_deref(), call.resource.as_ref(), |wanted, it| it.is_named(wanted))
             && agree(self.path.as_deref(), call.path.as_ref(), |wanted, it| is_at_or_below(wanted, it))
             && agree(self.namespace.as_deref(), call.namespace.as_ref(), equal)
@@ -184,6 +187,7 @@ mod tests {
         let (one, many) = ("/api/v1/namespaces/shop/pods/web", "/api/v1/namespaces/shop/pods");
         for (method, uri, expected) in [
             (Method::POST, many, true),
+            (Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", false),
             (Method::PUT, one, true),
             (Method::PATCH, one, true),
             (Method::DELETE, one, true),

@@ -26,7 +26,7 @@ const CLUSTERS: usize = 20;
 const WEB: &str = "web";
 
 /// Silent clusters are stale soon.
-const SOON: &str = "10s";
+const SOON: &str = "30s";
 
 /// No cluster is stale because the machine is slow.
 const LATE: &str = "1h";
