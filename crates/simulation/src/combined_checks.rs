@@ -214,7 +214,8 @@ impl Context<'_> {
         if kind.as_ref().is_some_and(|kind| past.knew(kind) == 0) {
             objects.retain(Option::is_some);
         }
-        let Some(served) = kind.and_then(|kind| past.store.kinds.get(&kind)) else { return false };
+        // A controller may not know yet that the kind is not served any more.
+        let Some(served) = kind.and_then(|kind| past.store.kinds.get(&kind)) else { return !always };
         let has_collector = |name: &Value| {
             let kind = GroupKind::bellwether("StatusCollector");
             let name = NamespacedName::new("", name.as_str().unwrap_or_default());
