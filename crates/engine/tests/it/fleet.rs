@@ -206,7 +206,7 @@ impl Fleet {
     }
 
     pub(crate) fn identify(&mut self, name: &str, uid: &str) -> &mut Self {
-        self.site(name).uid = uid.to_owned();
+        uid.clone_into(&mut self.site(name).uid);
         self.cluster(&Cluster::named(name), ClusterEvent::Identified(uid.into()));
         self.settle()
     }
