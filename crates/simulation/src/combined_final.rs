@@ -37,7 +37,7 @@ fn combined_statuses(fleet: &Fleet<'_>, bindings: &[Binding]) -> Result<(), Viol
     for stored in fleet.hub.of_kind(&kind) {
         must!(
             expected.contains_key(&stored.name),
-            "at the end, there is no reason for CombinedStatus {}",
+            "at the end, CombinedStatus {} exists without a reason",
             stored.name
         );
     }
