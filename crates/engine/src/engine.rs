@@ -380,7 +380,7 @@ impl Engine {
                 // relist.
                 if was_listed && !was_unreadable {
                     self.own_kind_changed(id);
-                    self.for_each_with_members_in(id, now, |grouping, _| grouping.list_completed(id));
+                    self.for_each_with_members_in(id, now, |grouping, cx| grouping.list_completed(id, cx));
                 } else {
                     self.feed_changed(id, was_unreadable, now);
                 }

@@ -86,7 +86,7 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     fn list_started(&mut self, _feed: FeedId, _cx: &mut GroupingContext<'_>) {}
 
     /// A list completed: evaluate the groups that use the kind.
-    fn list_completed(&mut self, _feed: FeedId) {}
+    fn list_completed(&mut self, _feed: FeedId, _cx: &mut GroupingContext<'_>) {}
 
     /// A feed ends: its objects are about to be removed.
     fn feed_dropped(&mut self, _feed: FeedId, _cx: &mut GroupingContext<'_>) {}

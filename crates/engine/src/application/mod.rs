@@ -315,7 +315,7 @@ impl Grouping for Applications {
         self.apps.users_changed(feed, cx.queue);
     }
 
-    fn list_completed(&mut self, feed: FeedId) {
+    fn list_completed(&mut self, feed: FeedId, _cx: &mut GroupingContext<'_>) {
         self.apps.mark_users_dirty(feed);
     }
 

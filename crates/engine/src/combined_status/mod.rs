@@ -213,9 +213,9 @@ impl Grouping for CombinedStatuses {
         self.feed_changed(feed, cx);
     }
 
-    fn list_completed(&mut self, feed: FeedId) {
+    fn list_completed(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
         self.policies.mark_users_dirty(feed);
-        self.check_outputs_of_users(feed);
+        self.check_outputs_of_users(feed, cx.feeds);
     }
 
     fn kinds_discovered(&mut self) {

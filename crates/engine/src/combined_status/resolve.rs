@@ -9,7 +9,7 @@ use bellwether_tables::{Collector, Variable};
 
 use crate::{
     facts::Facts,
-    feeds::ObjectId,
+    feeds::{Feed, Feeds, ObjectId},
     grouping_context::GroupingContext,
     id::{Cluster, FeedId, GroupKind, NamespacedName},
     planted::Bug,
@@ -436,7 +436,14 @@ impl CombinedStatuses {
         self.unchecked.extend(outputs.cloned().collect::<Vec<_>>());
     }
 
-    pub(super) fn check_outputs_of_users(&mut self, feed: FeedId) {
+    /// The list of a kind completed, or its readability changed.
+    pub(super) fn check_outputs_of_users(&mut self, feed: FeedId, feeds: &Feeds) {
+        // The policies and the collectors decide about all.
+        let is_own = |feed: &Feed| feed.cluster.is_hub() && feed.kind.is_bellwether();
+        if feeds.get(feed).is_some_and(is_own) {
+            self.unchecked.extend(self.outputs.keys().cloned());
+            self.singletons.check_labelled();
+        }
         for id in self.policies.users(feed) {
             let is_in_hub = |policy: &PolicyState| {
                 policy.namespaces == Some(feed) || policy.kinds().any(|(_, kind)| kind.hub == feed)

@@ -148,12 +148,7 @@ impl CombinedStatuses {
         let (cluster, kind) = (known.cluster.clone(), known.kind.clone());
         self.policies.mark_users_dirty(feed);
         if cluster.is_hub() {
-            // The collectors may be readable again.
-            if kind.is_bellwether() {
-                self.unchecked.extend(self.outputs.keys().cloned());
-                self.singletons.check_labelled();
-            }
-            return self.check_outputs_of_users(feed);
+            return self.check_outputs_of_users(feed, cx.feeds);
         }
         for policy in self.policies.users(feed) {
             self.refresh_kind(policy, &kind, &cluster, cx);

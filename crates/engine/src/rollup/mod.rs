@@ -168,7 +168,7 @@ impl Grouping for Rollups {
         self.all.users_changed(feed, cx.queue);
     }
 
-    fn list_completed(&mut self, feed: FeedId) {
+    fn list_completed(&mut self, feed: FeedId, _cx: &mut GroupingContext<'_>) {
         self.all.mark_users_dirty(feed);
     }
 
