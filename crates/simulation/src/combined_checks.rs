@@ -93,10 +93,20 @@ fn uids(name: &NamespacedName) -> (&str, &str) {
 /// The states of an object that a controller may know, found by its UID. Empty if it never existed, or if the
 /// controller has never listed the kind.
 fn known_states<'a>(past: &Past<'a>, kind: Option<&GroupKind>, uid: &str) -> Vec<Option<&'a Rc<Object>>> {
+    states_since(past, kind, uid, |kind| past.knew(kind))
+}
+
+/// The states of an object, found by its UID, since a revision for its kind.
+fn states_since<'a>(
+    past: &Past<'a>,
+    kind: Option<&GroupKind>,
+    uid: &str,
+    since: impl Fn(&GroupKind) -> u64,
+) -> Vec<Option<&'a Rc<Object>>> {
     let is_it = |object: &Object| object.uid() == uid && kind.is_none_or(|kind| object.kind == *kind);
     let Some(entry) = past.store.log.iter().find(|entry| is_it(&entry.object)) else { return Vec::new() };
     let (kind, name) = (&entry.object.kind, &entry.object.name);
-    let states = past.store.since(kind, name, past.knew(kind));
+    let states = past.store.since(kind, name, since(kind));
     states.into_iter().map(|state| state.filter(|object| object.uid() == uid)).collect()
 }
 
@@ -145,7 +155,11 @@ fn awaited_clusters(
     now: Moment,
 ) -> Result<(), Violation> {
     let (object, policy) = uids(name);
-    let policies = known_states(past, Some(&policy_kind()), policy);
+    // A cluster that a policy selects later does not hold the result back.
+    let first = process.feeds_of(Site::Hub).find(|feed| *feed.reflector.kind() == policy_kind());
+    let first = first.and_then(|feed| feed.view.first).unwrap_or_default();
+    let mut policies = states_since(past, Some(&policy_kind()), policy, |_| first);
+    policies.drain(..policies.iter().take_while(|policy| policy.is_none()).count());
     let objects = known_states(past, None, object);
     let Some(kind) = objects.iter().flatten().next().map(|object| object.kind.clone()) else { return Ok(()) };
     for (site, connected) in process.connected.iter().filter(|(_, connected)| connected.is_initial) {

@@ -56,6 +56,8 @@ pub(crate) struct View {
     pub(crate) refocused: bool,
     /// The store's revision up to which the engine knows the kind.
     pub(crate) revision: u64,
+    /// The revision of the first list.
+    pub(crate) first: Option<u64>,
     /// Whether the kind stopped being served and was not listed since.
     pub(crate) empty: bool,
     /// Revision of a list that was accepted although the engine already knew a newer one: a violation.
@@ -92,6 +94,7 @@ impl View {
             FeedEvent::ListCompleted => {
                 self.fickle |= self.unreadable.is_some();
                 self.listed = true;
+                self.first = self.first.or(revision);
                 self.telling = false;
                 self.empty = false;
                 self.unreadable = None;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use bellwether_engine::planted::Bug;
+use bellwether_engine::planted::{Bug, plant};
 use bellwether_simulation::{
     Plan,
     history::{DIRECTORY, History, stored},
@@ -50,8 +50,8 @@ struct Arguments {
     /// Switch on one planted bug after another; fail if one is not found within this number of runs
     #[arg(long, value_name = "RUNS", conflicts_with_all = ["runs", "seconds", "seed", "history"])]
     planted: Option<u64>,
-    /// With --planted: only the bug of this name
-    #[arg(long, value_name = "NAME", requires = "planted", value_parser = bug)]
+    /// With --planted: only the bug of this name. With --seed or --history: run with this bug
+    #[arg(long, value_name = "NAME", conflicts_with = "store", value_parser = bug)]
     bug: Option<Bug>,
 }
 
@@ -81,6 +81,7 @@ fn main() -> ExitCode {
 
 /// Returns whether all runs pass.
 fn run(arguments: &Arguments) -> Result<bool> {
+    plant(arguments.bug);
     match (&arguments.history, arguments.seed, arguments.planted) {
         (Some(file), ..) => {
             let History { shows, plan } = History::read(file)?;
@@ -150,10 +151,12 @@ fn find_planted(runs: u64, arguments: &Arguments) -> bool {
     let is_wanted = |bug: &Bug| arguments.bug.is_none_or(|only| only == *bug);
     for bug in Bug::ALL.into_iter().filter(is_wanted) {
         let result = search(Limits { first, runs, until: None, threads, bug: Some(bug) });
-        let violation =
-            result.wrong.as_ref().map(|(_, violation)| violation.lines().next().unwrap_or_default());
-        say(&format!("{:<24} {:>6}  {}", format!("{bug:?}"), result.runs, violation.unwrap_or("not found")));
-        all &= violation.is_some();
+        let found = result.wrong.as_ref().map(|(seed, violation)| {
+            format!("seed {seed}: {}", violation.lines().next().unwrap_or_default())
+        });
+        all &= found.is_some();
+        let found = found.as_deref().unwrap_or("not found");
+        say(&format!("{:<24} {:>6}  {found}", format!("{bug:?}"), result.runs));
     }
     all
 }

@@ -321,7 +321,8 @@ impl World<'_> {
             let is_settled = |connected: &ConnectedCluster| {
                 let silence = connected.silence(self.now);
                 // A probe that is not needed is left out, so that the next one may be two intervals away.
-                let is_heard = silence <= PROBE_INTERVAL * 12 / 10;
+                let is_reported = connected.reported == connected.heard;
+                let is_heard = silence <= PROBE_INTERVAL * 12 / 10 && is_reported;
                 let is_known = connected.uid.as_ref() == Some(&cluster.uid(site));
                 if cluster.unplugged.is_some() { silence > LONG } else { is_known && is_heard }
             };
