@@ -62,8 +62,8 @@ struct StatusWrites {
     stored: Option<(Digest, Digest)>,
     /// A write whose result the watch has not shown yet.
     pending: Option<PendingStatus>,
-    /// The response to a write of the label was lost: until then, the object may get the label.
-    doubtful_label: Option<Timestamp>,
+    /// Until then, the object may get the label: the response to its write may be lost, or the watch late.
+    expected_label: Option<Timestamp>,
     overwrites: OverwriteBackoff,
 }
 
@@ -119,16 +119,16 @@ fn is_labelled(facts: &Facts) -> bool {
     facts.labels.get(SINGLETON_LABEL) == Some(LABELLED)
 }
 
-/// The facts of an object in the hub. `None` if its kind is not watched at the moment.
-fn current<'f>((kind, name): &Key, feeds: &'f Feeds) -> Option<&'f Facts> {
+/// Whether an object in the hub has the label. `None` if its kind is not watched at the moment.
+fn has_label((kind, name): &Key, feeds: &Feeds) -> Option<bool> {
     let (id, feed) = feeds.of_kind(&Cluster::hub(), kind)?;
     let is_current = feed.listed && feed.unreadable.is_none() && !feed.is_torn();
-    let object = feeds.find_in(id, name).filter(|_| is_current)?;
-    Some(&feeds.object(object)?.facts)
+    let object = feeds.find_in(id, name).and_then(|object| feeds.object(object));
+    is_current.then(|| object.is_some_and(|object| is_labelled(&object.facts)))
 }
 
-/// Until when the API server may still write a label.
-fn doubt_label(key: &Key, cx: &mut GroupingContext<'_>) -> Timestamp {
+/// Until when the watch must have shown a label that was written.
+fn expect_label(key: &Key, cx: &mut GroupingContext<'_>) -> Timestamp {
     let until = cx.now.checked_add(LATE_WRITE).unwrap_or(cx.now);
     cx.queue.schedule(until, Timer::Retry(slot(key)));
     until
@@ -210,7 +210,7 @@ impl Singletons {
         for writes in self.writes.values_mut() {
             writes.overwrites.clock_set(by);
             let pending = writes.pending.as_mut().map(|pending| &mut pending.until);
-            for until in pending.into_iter().chain(&mut writes.doubtful_label) {
+            for until in pending.into_iter().chain(&mut writes.expected_label) {
                 *until = until.checked_add(by).unwrap_or(*until);
             }
         }
@@ -357,17 +357,14 @@ impl CombinedStatuses {
         let is_labelling =
             *part == Patched::Object && fields.iter().any(|(_, value)| value.get(SINGLETON_LABEL).is_some());
         // If the policy is gone already, the watch would never show the label.
-        if is_labelling && matches!(outcome, Outcome::Written(_) | Outcome::Failed(_)) {
+        let may_be_labelled = is_labelling && matches!(outcome, Outcome::Written(_) | Outcome::Failed(_));
+        if may_be_labelled {
             self.singletons.labelled.insert(key.clone());
             self.hold_leftover(&key.0, cx);
         }
         let writes = self.singletons.writes.entry(key.clone()).or_default();
-        if is_labelling {
-            writes.doubtful_label = match outcome {
-                Outcome::Failed(_) => Some(doubt_label(&key, cx)),
-                Outcome::Written(_) => None,
-                _ => writes.doubtful_label,
-            };
+        if may_be_labelled {
+            writes.expected_label = Some(expect_label(&key, cx));
         }
         let version = match outcome {
             Outcome::Written(version) => version.clone(),
@@ -407,12 +404,12 @@ impl CombinedStatuses {
         let key = (object.kind.clone(), object.name.clone());
         if let Some(writes) = self.singletons.writes.get_mut(&key) {
             writes.pending.take_if(|pending| pending.until <= cx.now);
-            if writes.doubtful_label.take_if(|until| *until <= cx.now).is_some() {
-                match current(&key, cx.feeds) {
-                    // It was not written.
-                    Some(facts) if !is_labelled(facts) => _ = self.singletons.labelled.remove(&key),
-                    Some(_) => {}
-                    None => writes.doubtful_label = Some(doubt_label(&key, cx)),
+            if writes.expected_label.take_if(|until| *until <= cx.now).is_some() {
+                match has_label(&key, cx.feeds) {
+                    // It was not written, or the object is deleted.
+                    Some(false) => _ = self.singletons.labelled.remove(&key),
+                    Some(true) => {}
+                    None => writes.expected_label = Some(expect_label(&key, cx)),
                 }
             }
         }

@@ -47,6 +47,8 @@ pub(crate) enum Fault {
     /// Written. The watch shows that the policies are deleted before the response arrives or is lost.
     DeletePolicies {
         is_lost: bool,
+        /// The object is deleted, too.
+        is_gone: bool,
     },
 }
 
@@ -608,7 +610,7 @@ impl Fleet {
                 hub.perform(slot, write);
                 Outcome::Failed("no answer".into())
             }
-            Fault::DeletePolicies { is_lost } => {
+            Fault::DeletePolicies { is_lost, is_gone } => {
                 let policies = GroupKind::bellwether("BindingPolicy");
                 let names: Vec<_> =
                     hub.list(&policies).map(|policy| policy["metadata"]["name"].clone()).collect();
@@ -616,6 +618,9 @@ impl Fleet {
                     hub.remove(&policies, &NamespacedName::new("", name.as_str().expect("a name")));
                 }
                 let outcome = hub.perform(slot, write);
+                if is_gone {
+                    hub.remove(&slot.object.kind, &slot.object.name);
+                }
                 if is_lost { Outcome::Failed("no answer".into()) } else { outcome }
             }
             Fault::Conflict | Fault::ConflictSeenFirst => {
