@@ -115,8 +115,11 @@ async fn watch_crds(connection: &ClusterConnection, sender: mpsc::Sender<CrdWatc
                     "cannot watch CustomResourceDefinitions: polling for new kinds. Grant list and watch on \
                      customresourcedefinitions in the API group apiextensions.k8s.io"
                 );
-                let _ = sender.send(CrdWatch::Down).await;
             }
+        }
+        if let Some(state) = reaction.new_state {
+            let event = if state == ReadState::Readable { CrdWatch::Resumed } else { CrdWatch::Down };
+            let _ = sender.send(event).await;
         }
         sleep(reaction.pause).await;
     }
@@ -159,7 +162,9 @@ async fn receive(
             }
         }
         policy.observe_version(&object_decoder::version(&object));
-        policy.watch_succeeded();
+        if policy.watch_succeeded().is_some() {
+            let _ = sender.send(CrdWatch::Resumed).await;
+        }
     }
     Ok(())
 }

@@ -34,6 +34,8 @@ pub(super) enum CrdWatch {
     Up {
         names: Vec<Box<str>>,
     },
+    /// The watch goes on where it ended.
+    Resumed,
     Down,
 }
 
@@ -86,11 +88,14 @@ impl DiscoverySchedule {
                 self.soon(now);
             }
             CrdWatch::Up { names } => {
+                // A CRD may have been deleted or got a new version just before the list.
+                self.has_changed |= self.has_completed;
                 self.is_watched = true;
                 self.expected.extend(names.into_iter().map(|name| (name, true)));
                 self.repeats = 0;
                 self.no_later_than(now);
             }
+            CrdWatch::Resumed => self.is_watched = true,
             CrdWatch::Down => {
                 self.is_watched = false;
                 self.no_later_than(if self.has_completed { now + self.interval } else { now });
@@ -206,7 +211,23 @@ mod tests {
         assert_eq!(discoveries(&mut schedule, start, |_| true)[..2], [30_000, 60_000]);
         let later = start + milliseconds(5);
         schedule.crd_watch(up(), later);
-        assert_eq!(discoveries(&mut schedule, start, |_| true)[0], 5, "earlier changes are not missed");
+        assert_eq!(
+            discoveries(&mut schedule, start, |_| true)[..2],
+            [5, 1005],
+            "earlier changes are not missed"
+        );
+    }
+
+    #[test]
+    fn it_is_idle_again_after_the_watch_has_resumed() {
+        let start = Instant::now();
+        let mut schedule = settled(start);
+        schedule.crd_watch(CrdWatch::Down, start);
+        schedule.crd_watch(CrdWatch::Resumed, start);
+        let first = start + INTERVAL;
+        assert_eq!(schedule.next(), first, "events may have been missed");
+        schedule.completed(|_| true, true, first);
+        assert_eq!(schedule.next(), first + INTERVAL * WATCHED_FACTOR);
     }
 
     #[test]
