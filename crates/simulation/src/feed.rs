@@ -12,7 +12,7 @@ pub(crate) struct Feed {
     pub(crate) ticket: u64,
     /// Whether a request is in flight, a back-off runs or a watch is open.
     pub(crate) busy: bool,
-    /// When the engine last asked for its objects.
+    /// When the engine first asked for its objects. Other fields do not give it more time.
     pub(crate) followed: Moment,
     /// When the engine last got a whole list.
     pub(crate) completed: Option<Moment>,

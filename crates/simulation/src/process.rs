@@ -181,7 +181,6 @@ impl Process {
             feed.ticket += 1;
             feed.busy = false;
             feed.view.refocused = true;
-            feed.followed = now;
             return;
         }
         let reflector = Reflector::new(kind.clone(), None, Arc::clone(lens), BackoffLimits::default(), seed);
