@@ -285,6 +285,33 @@ fn a_clock_that_is_set_makes_nothing_stale() {
     }
 }
 
+/// Only the times that it wrote itself show it.
+#[test]
+fn the_clock_of_a_cluster_is_an_hour_off() {
+    let updated = collector(
+        "updated",
+        &json!({"select": [{"name": "time", "def": "propagation.lastReturnedUpdateTimestamp"}]}),
+    );
+    for time in ["2026-11-14T09:00:00Z", "2026-11-14T11:00:00Z"] {
+        let mut fleet = fleet(&[available(), updated.clone()]);
+        fleet.edit("b", ("Deployment.apps", "web"), |web| {
+            web["metadata"]["creationTimestamp"] = time.into();
+            web["metadata"]["managedFields"] = json!([{"subresource": "status", "time": time}]);
+            web["status"]["conditions"] = json!([
+                {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated", "lastTransitionTime": time},
+            ]);
+        });
+        assert_eq!(fleet.rows("available")[1], json!(["b", 2, "InProgress", false]), "{time}");
+        assert_eq!(fleet.rows("updated")[1], json!([time]));
+        fleet.stop("b").pass(seconds(25));
+        assert_eq!(fleet.counts(), [3, 3, 0, 0], "{time}");
+        fleet.pass(seconds(10));
+        assert_eq!(fleet.counts(), [3, 2, 1, 0], "{time}");
+        fleet.resume("b").pass(seconds(10));
+        assert_eq!(fleet.rows("available")[1], json!(["b", 2, "InProgress", false]), "{time}");
+    }
+}
+
 #[test]
 fn a_rebuilt_cluster_is_another_one() {
     let uids = collector("uids", &json!({"select": [{"name": "uid", "def": "inventory.uid"}]}));
