@@ -269,32 +269,21 @@ fn unavailable_group_of_other_objects() {
 
 #[test]
 fn policy_deleted_during_the_write_of_the_label() {
-    for is_lost in [false, true] {
+    for (is_lost, is_gone) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut fleet = Fleet::new(&["a"]);
         fleet.put("", deployment("web", None)).put("a", deployment("web", Some(3)));
         // The first is the write of the policy's status.
-        fleet.faults.extend([Fault::None, Fault::DeletePolicies { is_lost, is_gone: false }]);
+        fleet.faults.extend([Fault::None, Fault::DeletePolicies { is_lost, is_gone }]);
         let clause = clause("web", &json!({"wantSingletonReportedState": true}));
         fleet.put("", bind(&json!([{}]), &[clause]));
         assert_eq!(fleet.writes[1].0.object.kind.to_string(), DEPLOYMENT, "the label is written");
         fleet.pass(pause());
-        assert_eq!(web(&fleet), (false, Value::Null), "{is_lost}");
-        assert!(!fleet.followed("").contains(DEPLOYMENT), "{is_lost}");
-    }
-}
-
-#[test]
-fn policy_and_object_deleted_during_the_write_of_the_label() {
-    for is_lost in [false, true] {
-        let mut fleet = Fleet::new(&["a"]);
-        fleet.put("", deployment("web", None)).put("a", deployment("web", Some(3)));
-        // The first is the write of the policy's status.
-        fleet.faults.extend([Fault::None, Fault::DeletePolicies { is_lost, is_gone: true }]);
-        let clause = clause("web", &json!({"wantSingletonReportedState": true}));
-        fleet.put("", bind(&json!([{}]), &[clause]));
-        assert!(fleet.get(DEPLOYMENT, "web").is_none());
-        fleet.pass(pause());
-        assert!(!fleet.followed("").contains(DEPLOYMENT), "{is_lost}");
+        if is_gone {
+            assert!(fleet.get(DEPLOYMENT, "web").is_none());
+        } else {
+            assert_eq!(web(&fleet), (false, Value::Null), "{is_lost}");
+        }
+        assert!(!fleet.followed("").contains(DEPLOYMENT), "{is_lost}, {is_gone}");
     }
 }
 
