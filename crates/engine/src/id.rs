@@ -62,6 +62,11 @@ impl GroupKind {
         self.group.is_empty() && *self.kind == *"Secret"
     }
 
+    /// The core kinds whose objects are data. A request over HTTP reads only their metadata.
+    pub fn holds_data(&self) -> bool {
+        self.is_secret() || (self.group.is_empty() && *self.kind == *"ConfigMap")
+    }
+
     pub fn pod() -> Self {
         Self::new("", "Pod")
     }

@@ -7,7 +7,7 @@ use bellwether_api::{
     APPLICATION_ANNOTATION, Application, BindingPolicy, HealthRule, Rollup, StatusCollector,
 };
 use bellwether_health::{Context, generation, user::UserRules};
-use bellwether_model::{Object, Plan, Value};
+use bellwether_model::{LAST_APPLIED, Object, Plan, Value};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
@@ -76,6 +76,10 @@ impl Lens {
         plan.keep(&["status", "observedGeneration"]);
         kind_facts::keep(kind, &mut plan);
         requested.keep(&mut plan);
+        // Even a collector that names it does not get it.
+        if kind.is_secret() {
+            plan.leave_out(&["metadata", "annotations", LAST_APPLIED]);
+        }
         Self { kind: kind.clone(), plan, rules, values: requested.plan_of_paths(), requested }
     }
 

@@ -77,7 +77,7 @@ pub struct RequestedValues {
 #[cfg(test)]
 mod tests {
     use bellwether_health::user::UserRules;
-    use bellwether_model::Object;
+    use bellwether_model::{LAST_APPLIED, Object};
     use jiff::Timestamp;
 
     use super::*;
@@ -109,6 +109,19 @@ mod tests {
         let kept = serde_json::to_string(&object.fields().kept_by(&plan)).unwrap();
         assert_eq!(kept, r#"{"spec":{"replicas":3},"status":{"conditions":[{"type":"Ready"}]}}"#);
         assert!(RequestedFields::conditions().plan_of_paths().is_none());
+    }
+
+    #[test]
+    fn the_last_applied_configuration_of_a_secret_is_not_kept_even_on_request() {
+        let path = ["metadata", "annotations", LAST_APPLIED];
+        let json = serde_json::json!({"metadata": {"name": "db", "annotations": {LAST_APPLIED: "SECRET"}}})
+            .to_string();
+        for (kind, is_kept) in [("Secret", false), ("Service", true)] {
+            let requested = Arc::new(RequestedFields::paths([&path[..]]));
+            let lens = Lens::with(&GroupKind::new("", kind), Arc::new(UserRules::default()), requested);
+            let object = Object::from_json(json.as_bytes(), lens.plan()).unwrap();
+            assert_eq!(format!("{object:?}").contains("SECRET"), is_kept, "{kind}");
+        }
     }
 
     #[test]

@@ -198,8 +198,7 @@ fn path(HubKind { kind, served }: &HubKind, name: &NamespacedName) -> String {
 }
 
 async fn object(client: &Client, kind: &HubKind, name: &NamespacedName) -> Result<Option<Bytes>, CallError> {
-    let has_content = kind.kind.group.is_empty() && matches!(&*kind.kind.kind, "Secret" | "ConfigMap");
-    let verb = if has_content { Verb::GetMetadata } else { Verb::Get };
+    let verb = if kind.kind.holds_data() { Verb::GetMetadata } else { Verb::Get };
     match call(client, verb.request(&path(kind, name), Vec::new()), OBJECT_TIMEOUT).await {
         Ok(object) => Ok(Some(object)),
         Err(CallError::Api(error)) if matches!(error.class, ErrorClass::NotFound | ErrorClass::NotServed) => {

@@ -30,6 +30,6 @@ mod value;
 
 pub use decode::{DecodeError, ObjectSeed, read_json};
 pub use object::Object;
-pub use plan::Plan;
+pub use plan::{LAST_APPLIED, Plan};
 pub use state::{ConditionStatus, State};
 pub use value::{Map, Value};

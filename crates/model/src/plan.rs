@@ -34,11 +34,11 @@ const IDENTITY: &[&str] = &[
     "status.observedGeneration",
 ];
 
+/// The annotation in which `kubectl apply` keeps a copy of the object, the content of a Secret included.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// Large fields that no rule reads.
-const BOOKKEEPING: &[&[&str]] = &[
-    &["metadata", "managedFields"],
-    &["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"],
-];
+const BOOKKEEPING: &[&[&str]] = &[&["metadata", "managedFields"], &["metadata", "annotations", LAST_APPLIED]];
 
 /// When the status and the other fields were written last.
 const WRITE_TIMES: &[&str] = &["metadata.managedFields.subresource", "metadata.managedFields.time"];
@@ -285,11 +285,7 @@ mod tests {
         for plan in [&whole, &metadata] {
             assert!(!kept(plan, "metadata.managedFields"));
             let annotations = plan.root.of("metadata").and_then(|node| node.of("annotations"));
-            assert!(
-                annotations
-                    .and_then(|node| node.of("kubectl.kubernetes.io/last-applied-configuration"))
-                    .is_none()
-            );
+            assert!(annotations.and_then(|node| node.of(LAST_APPLIED)).is_none());
         }
         for secret in ["data", "spec.template.spec.containers.env"] {
             assert!(!kept(&whole, secret), "{secret}");

@@ -8,6 +8,7 @@ use bellwether_engine::{
 };
 use bellwether_inspect::fleet::{Completion, Fields, Selector, Shape, is_complete, tables_of_bound};
 use bellwether_kube_io::bound_objects::{self as fleet, HubKind, KindError, ReadObject};
+use bellwether_model::LAST_APPLIED;
 use bellwether_server::{
     BoundObjects, FullRow, NamedSpec, ObjectsRequest, QueryRequest, QueryResponse, Refusal, RowsPage,
     RowsRequest,
@@ -40,8 +41,6 @@ const NOT_KNOWN: &str = "it is not known yet which objects are bound. Try again 
 
 const REMEDY: &str = "the controller does not read it in clusters. Bind it, or read the clusters themselves: \
                       bellwether query --cluster NAME=KUBECONFIG";
-
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 pub(super) struct FleetObjects {
     objects: fleet::BoundObjects,

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, slice};
 
 use bellwether_expr::{CompileError, Path, Place, Program};
-use bellwether_model::{Map, Object, State};
+use bellwether_model::{LAST_APPLIED, Map, Object, State};
 use jiff::Timestamp;
 
 use super::{
@@ -200,12 +200,9 @@ fn without_secrets<'a, 'o>(object: &'a Object<'o>) -> Cow<'a, Object<'o>> {
 /// The fields of a Secret that are read.
 const SECRET_METADATA: &[&str] = &["apiVersion", "kind", "metadata"];
 
-/// Fields with the data of a Secret. `kubectl apply` leaves a copy in the annotation.
-pub(super) const SECRET_FIELDS: &[&[&str]] = &[
-    &["data"],
-    &["stringData"],
-    &["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"],
-];
+/// Fields with the data of a Secret.
+pub(super) const SECRET_FIELDS: &[&[&str]] =
+    &[&["data"], &["stringData"], &["metadata", "annotations", LAST_APPLIED]];
 
 pub(super) fn is_secret(group: &str, kind: &str) -> bool {
     group.is_empty() && kind == "Secret"

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use bellwether_engine::{BoundRow, GroupKind, RowVariables};
 use bellwether_health::Context;
-use bellwether_model::{Object, State, Value};
+use bellwether_model::{LAST_APPLIED, Object, State, Value};
 use bellwether_tables::{Collector, Row};
 use jiff::Timestamp;
 
@@ -100,7 +100,12 @@ impl Completion<'_> {
     }
 
     fn found(&self, json: &[u8]) -> Result<FoundObject, String> {
-        let object = Object::from_json(json, &self.fields.to_decode()).map_err(|error| error.to_string())?;
+        let mut plan = self.fields.to_decode();
+        // It has the data, which is not requested otherwise.
+        if self.kind.holds_data() {
+            plan.leave_out(&["metadata", "annotations", LAST_APPLIED]);
+        }
+        let object = Object::from_json(json, &plan).map_err(|error| error.to_string())?;
         // Of a Secret, only the metadata was requested: its kind is PartialObjectMetadata.
         let version = object.at("apiVersion").and_then(Value::as_text).unwrap_or_default().to_owned();
         let object = object.of_kind(version, &*self.kind.kind);
@@ -130,6 +135,24 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
+
+    #[test]
+    fn the_last_applied_configuration_of_a_secret_is_not_read() {
+        let json = br#"{"metadata": {"name": "db", "annotations": {"a": "b",
+            "kubectl.kubernetes.io/last-applied-configuration": "SECRET"}}}"#;
+        for path in [
+            "",
+            ".metadata",
+            ".metadata.annotations",
+            ".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']",
+        ] {
+            let spec = serde_json::json!({"select": [{"name": "it", "def": format!("obj{path}")}]});
+            let collector = Collector::compile(&serde_json::from_value(spec).unwrap()).unwrap();
+            let (kind, fields) = (GroupKind::new("", "Secret"), Fields::of([&collector]));
+            let obj = Completion { kind: &kind, fields: &fields }.obj(json).unwrap();
+            assert!(!format!("{obj:?}").contains("SECRET"), "obj{path}: {obj:?}");
+        }
+    }
 
     #[test]
     fn only_what_was_not_kept_comes_from_the_object() {

@@ -43,7 +43,7 @@ impl Fields {
 
     fn with_paths(&self, mut plan: Plan) -> Plan {
         for path in &self.paths {
-            plan.keep(&path.iter().map(String::as_str).collect::<Vec<_>>());
+            plan.add(&Plan::all_of(&path.iter().map(String::as_str).collect::<Vec<_>>()));
         }
         plan
     }

@@ -25,6 +25,7 @@ use std::{
 };
 
 use bellwether_engine::ClusterMetadata;
+use bellwether_model::LAST_APPLIED;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use tokio::{
@@ -48,9 +49,6 @@ const LISTED_WITHIN: Duration = Duration::from_secs(15);
 
 /// A full queue makes the sources wait.
 const QUEUE_SIZE: usize = 64;
-
-/// The annotation in which kubectl keeps the content of a Secret.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 #[derive(Clone, Debug)]
 pub struct InventorySettings {
