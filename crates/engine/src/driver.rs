@@ -135,8 +135,8 @@ impl Driver {
         self.engine.summary(now, kind, name)
     }
 
-    pub fn bound_rows(&self, now: Timestamp, query: &BoundRowsQuery) -> Option<BoundRows> {
-        self.engine.bound_rows(now, query)
+    pub fn bound_rows(&self, query: &BoundRowsQuery) -> Option<BoundRows> {
+        self.engine.bound_rows(query)
     }
 
     #[cfg(feature = "planted")]

@@ -151,12 +151,7 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
     }
 
     /// Rows of bound objects; `None` while it is not known what is bound.
-    fn bound_rows(
-        &self,
-        _query: &BoundRowsQuery,
-        _read: (&Feeds, &Clusters),
-        _now: Timestamp,
-    ) -> Option<BoundRows> {
+    fn bound_rows(&self, _query: &BoundRowsQuery, _read: (&Feeds, &Clusters)) -> Option<BoundRows> {
         None
     }
 

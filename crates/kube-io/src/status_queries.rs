@@ -77,7 +77,7 @@ impl Query {
                 let _ = answer.send(driver.group_samples(limit));
             }
             Self::BoundRows { query, answer } if !answer.is_closed() => {
-                let _ = answer.send(driver.bound_rows(now, &query));
+                let _ = answer.send(driver.bound_rows(&query));
             }
             Self::Connections { kind, clusters, answer } if !answer.is_closed() => {
                 let connection = |cluster: &Cluster| {

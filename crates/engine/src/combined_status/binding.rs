@@ -277,13 +277,23 @@ impl Bindings {
     }
 
     /// The objects of a kind from a name on, ordered by namespace and name, with their bindings.
-    pub(super) fn of_kind(
-        &self,
+    pub(super) fn of_kind<'a>(
+        &'a self,
         kind: &GroupKind,
         from: Bound<&NamespacedName>,
-    ) -> impl Iterator<Item = (&NamespacedName, &BTreeMap<GroupId, BindingId>)> {
-        let of_kind = self.by_object.get(kind).into_iter();
-        of_kind.flat_map(move |of_kind| of_kind.range::<NamespacedName, _>((from, Bound::Unbounded)))
+    ) -> impl Iterator<Item = (&'a NamespacedName, &'a BTreeMap<GroupId, BindingId>)> + use<'a> {
+        let of_kind = self.by_object.get(kind);
+        let objects = of_kind.map(|of_kind| of_kind.range::<NamespacedName, _>((from, Bound::Unbounded)));
+        objects.into_iter().flatten()
+    }
+
+    /// One object of a kind, with its bindings.
+    pub(super) fn of_name(
+        &self,
+        kind: &GroupKind,
+        name: &NamespacedName,
+    ) -> Option<(&NamespacedName, &BTreeMap<GroupId, BindingId>)> {
+        self.by_object.get(kind)?.get_key_value(name)
     }
 
     pub(super) fn find(&self, policy: GroupId, kind: &GroupKind, name: &NamespacedName) -> Option<BindingId> {

@@ -19,7 +19,7 @@ use crate::{
     event::ClusterMetadata,
     facts::{Facts, Labels},
     feeds::{Feed, Feeds, StoredObject},
-    id::{Cluster, GroupKind, NamespacedName},
+    id::{Cluster, FeedId, GroupKind, NamespacedName},
     registry::GroupId,
     requested_fields::RequestedFields,
     selector::Selector,
@@ -27,28 +27,31 @@ use crate::{
 
 use super::{
     CombinedStatuses,
-    binding::BindingId,
-    inventory::labels,
-    policy::{ClusterFeed, PolicyState},
+    binding::{Binding, BindingId},
+    bound_object::{BoundObject, BoundState},
+    inventory::InventoryEntry,
+    policy::PolicyState,
     resolve::requested,
     row::Report,
-    rows::{keeps, report},
+    rows::keeps,
 };
 
-/// A query that filters out nearly everything must not hold up the engine: after this many rows, the page ends.
+/// The engine does nothing else meanwhile: when it has examined this many objects and rows, the page ends, also if
+/// the query filters out nearly everything. A row counts once for each policy.
 const MAX_EXAMINED: usize = 10_000;
 
 /// Which rows to return. The default of each filter is everything.
 #[derive(Clone, Debug)]
 pub struct BoundRowsQuery {
     pub kind: GroupKind,
+    /// `None` for all namespaces. Empty for cluster-scoped objects.
     pub namespace: Option<Arc<str>>,
-    /// Empty for all objects.
+    /// Empty for all objects. With a namespace, only these are examined.
     pub names: BTreeSet<Arc<str>>,
     /// The labels of the object in the hub.
     pub objects: LabelSelector,
     pub filter: RowFilter,
-    /// The last row of the page before.
+    /// [`BoundRows::next`] of the page before.
     pub after: Option<BoundRowKey>,
     pub limit: usize,
     /// With the variables of rows, as far as their facts have every field that these collectors read.
@@ -82,7 +85,8 @@ pub struct RowFilter {
     pub found: Option<bool>,
 }
 
-/// The place of a row in the order: by namespace, name and cluster. No name of Kubernetes contains a slash.
+/// The place of a row in the order: by namespace, name and cluster. Without a cluster, the place before all rows of
+/// the object. No name of Kubernetes contains a slash.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BoundRowKey {
     pub object: NamespacedName,
@@ -105,7 +109,7 @@ impl FromStr for BoundRowKey {
     fn from_str(text: &str) -> Result<Self, InvalidRowKey> {
         let parts: Vec<_> = text.split('/').collect();
         match *parts {
-            [namespace, name, cluster] if !name.is_empty() && !cluster.is_empty() => {
+            [namespace, name, cluster] if !name.is_empty() => {
                 Ok(Self { object: NamespacedName::new(namespace, name), cluster: cluster.into() })
             }
             _ => Err(InvalidRowKey),
@@ -117,7 +121,7 @@ impl FromStr for BoundRowKey {
 pub struct BoundRows {
     /// In the order of their keys. Fewer than the limit does not mean that these are the last.
     pub rows: Vec<BoundRow>,
-    /// Where the next page begins; `None` after the last row.
+    /// The next page has the rows after this place. `None` after the last row.
     pub next: Option<BoundRowKey>,
     /// Whether a policy binds any of the objects from the beginning of the page on, whatever the filter.
     pub is_any_bound: bool,
@@ -135,7 +139,6 @@ pub struct BoundRow {
     pub stale: bool,
     pub last_heard: Option<Timestamp>,
     pub state: State,
-    /// Empty where no object reports it.
     pub reason: Arc<str>,
     pub message: String,
     pub progress: Option<u8>,
@@ -162,7 +165,6 @@ impl CombinedStatuses {
         &self,
         query: &BoundRowsQuery,
         (feeds, clusters): (&Feeds, &Clusters),
-        now: Timestamp,
     ) -> Option<BoundRows> {
         let are_objects_known = |policy: &PolicyState| {
             let of_kind = policy.kind(&query.kind).map(|bound| bound.hub);
@@ -172,7 +174,7 @@ impl CombinedStatuses {
         let is_known = self.policies.is_synced()
             && self.is_inventory_listed
             && self.policies.iter().all(are_objects_known);
-        is_known.then(|| Page::new(self, query, (feeds, clusters), now).fill())
+        is_known.then(|| Page::new(self, query, (feeds, clusters)).fill())
     }
 }
 
@@ -181,26 +183,30 @@ struct Page<'a> {
     query: &'a BoundRowsQuery,
     feeds: &'a Feeds,
     clusters: &'a Clusters,
-    now: Timestamp,
     objects: Selector,
     cluster_selector: Selector,
     /// What the collectors read of an object in the hub and in a cluster.
     requested: Option<(RequestedFields, RequestedFields)>,
     examined: usize,
-    /// The last row that was examined.
-    last: Option<BoundRowKey>,
     rows: BoundRows,
 }
 
-/// A policy that binds the object to the cluster, and where it reads the object there, if it does.
-type BoundBy<'a> = (GroupId, Option<&'a ClusterFeed>);
+/// The bindings of an object, by policy.
+type BindingIds = BTreeMap<GroupId, BindingId>;
+
+/// A policy that binds the object to the cluster.
+struct BoundBy<'a> {
+    policy: GroupId,
+    /// Where it reads the object, if it does.
+    feed: Option<FeedId>,
+    binding: &'a Binding,
+}
 
 impl<'a> Page<'a> {
     fn new(
         of: &'a CombinedStatuses,
         query: &'a BoundRowsQuery,
         (feeds, clusters): (&'a Feeds, &'a Clusters),
-        now: Timestamp,
     ) -> Self {
         let collectors = query.collectors.as_ref();
         Self {
@@ -208,130 +214,139 @@ impl<'a> Page<'a> {
             query,
             feeds,
             clusters,
-            now,
             objects: Selector::new(&query.objects),
             cluster_selector: Selector::new(&query.filter.cluster_selector),
             requested: collectors
                 .map(|collectors| requested(collectors.iter().map(|collector| &**collector))),
             examined: 0,
-            last: query.after.clone(),
             rows: BoundRows::default(),
         }
     }
 
     fn fill(mut self) -> BoundRows {
-        let (of, query) = (self.of, self.query);
-        // The first object of a namespace has a name after the empty one.
-        let first = query.namespace.as_ref().map(|namespace| NamespacedName::new(namespace, ""));
-        let from = query.after.as_ref().map(|after| &after.object).max(first.as_ref());
-        for (name, bindings) in
-            of.bindings.of_kind(&query.kind, from.map_or(Bound::Unbounded, Bound::Included))
-        {
-            if query.namespace.as_ref().is_some_and(|namespace| *namespace != name.namespace) {
+        for (name, bindings) in self.candidates() {
+            let after = self.query.after.as_ref().filter(|after| after.object == *name);
+            let place = after.map_or_else(Arc::default, |after| Arc::clone(&after.cluster));
+            let place = BoundRowKey { object: name.clone(), cluster: place };
+            if self.examined >= MAX_EXAMINED {
+                self.rows.next = Some(place);
                 break;
             }
-            let is_named = query.names.is_empty() || query.names.contains(&name.name);
+            self.examined += 1;
+            let is_named = self.query.names.is_empty() || self.query.names.contains(&name.name);
             if !(is_named && self.is_selected(bindings)) {
                 continue;
             }
             self.rows.is_any_bound = true;
-            if !self.add_object(name, bindings) {
+            self.rows.next = self.add_object(place, bindings);
+            if self.rows.next.is_some() {
                 break;
             }
         }
         self.rows
     }
 
-    fn is_selected(&self, bindings: &BTreeMap<GroupId, BindingId>) -> bool {
+    /// In order, from the beginning of the page on.
+    fn candidates(&self) -> Box<dyn Iterator<Item = (&'a NamespacedName, &'a BindingIds)> + 'a> {
+        let (bindings, query) = (&self.of.bindings, self.query);
+        let after = query.after.as_ref().map(|after| &after.object);
+        match &query.namespace {
+            Some(namespace) if !query.names.is_empty() => {
+                let names = query.names.iter().map(|name| NamespacedName::new(namespace, name));
+                let names = names.filter(move |name| after.is_none_or(|after| name >= after));
+                Box::new(names.filter_map(|name| bindings.of_name(&query.kind, &name)))
+            }
+            Some(namespace) => {
+                // The first object of a namespace has a name after the empty one.
+                let first = NamespacedName::new(namespace, "");
+                let from = after.map_or(&first, |after| after.max(&first));
+                let objects = bindings.of_kind(&query.kind, Bound::Included(from));
+                Box::new(objects.take_while(move |(name, _)| name.namespace == *namespace))
+            }
+            None => Box::new(bindings.of_kind(&query.kind, after.map_or(Bound::Unbounded, Bound::Included))),
+        }
+    }
+
+    fn is_selected(&self, bindings: &BindingIds) -> bool {
         self.query.objects == LabelSelector::default()
             || self.in_hub(bindings).is_some_and(|object| self.objects.matches(&object.facts.labels))
     }
 
-    fn in_hub(&self, bindings: &BTreeMap<GroupId, BindingId>) -> Option<&'a StoredObject> {
+    fn in_hub(&self, bindings: &BindingIds) -> Option<&'a StoredObject> {
         let binding = self.of.bindings.get(*bindings.values().next()?)?;
         self.feeds.object(binding.object)
     }
 
-    /// Returns whether the page has room for more.
-    fn add_object(&mut self, name: &NamespacedName, bindings: &BTreeMap<GroupId, BindingId>) -> bool {
-        let after = self.query.after.as_ref().filter(|after| after.object == *name);
-        let after = after.map(|after| Cluster::named(&after.cluster));
-        let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+    /// Adds the rows of the object after this place. Returns the last place if the page ends before the last row.
+    fn add_object(&mut self, mut place: BoundRowKey, bindings: &BindingIds) -> Option<BoundRowKey> {
+        let of = self.of;
+        let after = Cluster::named(&place.cluster);
         let mut bound_by: BTreeMap<&Cluster, Vec<BoundBy<'a>>> = BTreeMap::new();
-        for policy_id in bindings.keys() {
-            let Some(policy) = self.of.policies.get(*policy_id) else { continue };
-            let Some(kind) = policy.kind(&self.query.kind) else { continue };
-            for cluster in policy.clusters.range::<Cluster, _>((from, Bound::Unbounded)) {
-                bound_by.entry(cluster).or_default().push((*policy_id, kind.feeds.get(cluster)));
+        for (policy_id, binding) in bindings {
+            let Some(policy) = of.policies.get(*policy_id) else { continue };
+            let Some((kind, binding)) = policy.kind(&self.query.kind).zip(of.bindings.get(*binding)) else {
+                continue;
+            };
+            for cluster in policy.clusters.range((Bound::Excluded(&after), Bound::Unbounded)) {
+                let feed = kind.feeds.get(cluster).map(|feed| feed.id);
+                bound_by.entry(cluster).or_default().push(BoundBy { policy: *policy_id, feed, binding });
             }
         }
         for (cluster, policies) in bound_by {
-            if self.rows.rows.len() >= self.query.limit || self.examined == MAX_EXAMINED {
-                self.rows.next = self.last.take();
-                return false;
+            if self.rows.rows.len() >= self.query.limit || self.examined >= MAX_EXAMINED {
+                return Some(place);
             }
-            self.examined += 1;
-            let key = BoundRowKey { object: name.clone(), cluster: cluster.shared_name() };
-            self.rows.rows.extend(self.row(key.clone(), cluster, &policies, bindings));
-            self.last = Some(key);
+            self.examined += policies.len();
+            place.cluster = cluster.shared_name();
+            self.rows.rows.extend(self.row(&place, cluster, &policies, bindings));
         }
-        true
+        None
     }
 
     fn row(
         &self,
-        key: BoundRowKey,
+        key: &BoundRowKey,
         cluster: &Cluster,
-        policies: &[BoundBy<'a>],
-        bindings: &BTreeMap<GroupId, BindingId>,
+        policies: &[BoundBy<'_>],
+        bindings: &BindingIds,
     ) -> Option<BoundRow> {
         let filter = &self.query.filter;
-        let status = self.clusters.get(cluster)?;
+        let (status, entry) = self.clusters.get(cluster).zip(self.of.inventory.get(cluster))?;
         if !(filter.clusters.is_empty() || filter.clusters.contains(cluster.name()))
             || !(filter.cluster_selector == LabelSelector::default()
-                || self.cluster_selector.matches(&labels(status)))
+                || self.cluster_selector.matches(&entry.labels))
         {
             return None;
         }
-        let is_stale = policies.iter().any(|(policy, _)| self.of.inventory.is_stale(cluster, *policy));
-        let read_by = policies.iter().find_map(|(_, feed)| *feed);
-        let feed = read_by.and_then(|read_by| self.feeds.get(read_by.id));
-        let object =
-            read_by.and_then(|read_by| self.feeds.object(self.feeds.find_in(read_by.id, &key.object)?));
-        let is_overdue = is_stale
-            || read_by
-                .and_then(|read_by| read_by.known_by(Some(status)))
-                .is_some_and(|known_by| known_by <= self.now);
-        let report = feed
-            .and_then(|feed| report(feed, object, &RequestedFields::default(), is_stale, is_overdue))
-            .unwrap_or(Report { facts: None, found: None, is_stale });
-        let (state, progress) = report.health();
+        let presence = policies.iter().filter_map(|by| by.binding.presence(cluster)).max();
+        let feed = policies.iter().find_map(|by| by.feed);
+        let object = (&self.query.kind, &key.object);
+        let object = self.of.bound_object(object, cluster, (feed, presence), self.feeds);
+        // A cluster may be silent, and not be read.
+        let is_stale = policies.iter().any(|by| self.of.inventory.is_stale(cluster, by.policy));
+        let report = object.report.unwrap_or(Report { facts: None, found: None, is_stale });
+        let BoundState { state, progress, reason, message, since } = object.state();
         let is_wanted = filter.stale.is_none_or(|stale| stale == report.is_stale)
             && filter.found.is_none_or(|found| Some(found) == report.found)
             && (filter.states.is_empty() || filter.states.contains(&state));
         if !is_wanted {
             return None;
         }
-        let verdict = report.facts.map(|facts| &facts.verdict);
-        let current = verdict.filter(|_| !report.is_stale);
-        let mut names: Vec<_> = policies.iter().filter_map(|(policy, _)| self.policy_name(*policy)).collect();
+        let mut names: Vec<_> = policies.iter().filter_map(|by| self.policy_name(by.policy)).collect();
         names.sort();
         Some(BoundRow {
-            key,
+            key: key.clone(),
             metadata: Arc::clone(&status.metadata),
             found: report.found,
             stale: report.is_stale,
             last_heard: status.last_heard,
             state,
-            reason: current.map(|verdict| (*verdict.reason).into()).unwrap_or_default(),
-            message: current.map_or_else(
-                || message(feed, &report, &self.query.kind),
-                |verdict| verdict.message.to_string(),
-            ),
+            reason: reason.into(),
+            message: message.into_owned(),
             progress,
-            since: current.and_then(|verdict| verdict.since),
+            since,
             policies: names,
-            variables: self.variables(cluster, &report, object, bindings).map(Box::new),
+            variables: self.variables(entry, &object, &report, bindings).map(Box::new),
         })
     }
 
@@ -341,17 +356,17 @@ impl<'a> Page<'a> {
 
     fn variables(
         &self,
-        cluster: &Cluster,
+        cluster: &InventoryEntry,
+        object: &BoundObject<'_>,
         report: &Report<'_>,
-        object: Option<&StoredObject>,
-        bindings: &BTreeMap<GroupId, BindingId>,
+        bindings: &BindingIds,
     ) -> Option<RowVariables> {
         let (obj, returned) = self.requested.as_ref()?;
         let in_hub = self.in_hub(bindings)?;
-        let is_kept = report.facts.is_none() || object.is_none_or(|object| keeps(object, returned));
+        let is_kept = object.stored.is_none_or(|stored| object.report.is_some() && keeps(stored, returned));
         let fields = report.facts.filter(|_| is_kept).map_or(Value::Null, fields);
         Some(RowVariables {
-            inventory: self.of.inventory.get(cluster)?.variable.clone(),
+            inventory: cluster.variable.clone(),
             obj: if keeps(in_hub, obj) {
                 Some(fields_of_hub(in_hub))
             } else {
@@ -397,23 +412,4 @@ fn identity(kind: &GroupKind, object: &StoredObject, requested: &RequestedFields
         metadata.push(("labels", Value::Map(labels.collect())));
     }
     Some(map(vec![("kind", text(&kind.kind)), ("metadata", map(metadata))]))
-}
-
-/// Why the state is what it is, where no current object says so.
-fn message(feed: Option<&Feed>, report: &Report<'_>, kind: &GroupKind) -> String {
-    let Some(feed) = feed else {
-        return "not read: no clause of a BindingPolicy asks for the state of the object".to_owned();
-    };
-    let last = report
-        .facts
-        .map(|facts| format!("last reported {}: {}", facts.verdict.state.name(), facts.verdict.message));
-    match (&feed.unreadable, last) {
-        (Some(why), None) if report.found.is_none() => format!("cannot be read: {why}{}", why.remedy(kind)),
-        (_, Some(last)) => last,
-        (_, None) if report.found == Some(false) && report.is_stale => {
-            "last reported as not found".to_owned()
-        }
-        (_, None) if report.found == Some(false) => "not found in the cluster".to_owned(),
-        _ => "not listed yet".to_owned(),
-    }
 }

@@ -15,7 +15,7 @@ pub(super) struct Inventory(BTreeMap<Cluster, InventoryEntry>);
 #[derive(Debug)]
 pub(super) struct InventoryEntry {
     pub(super) name: Arc<str>,
-    labels: Labels,
+    pub(super) labels: Labels,
     /// The variable `inventory` of its rows.
     pub(super) variable: Value<'static>,
     since: Timestamp,
@@ -173,7 +173,7 @@ impl Inventory {
     }
 }
 
-pub(super) fn labels(status: &ClusterStatus) -> Labels {
+fn labels(status: &ClusterStatus) -> Labels {
     let labels = status.metadata.labels.iter();
     labels.map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }

@@ -5,9 +5,10 @@
 //! collectors (`collector.rs`) or the clusters (`inventory.rs`) change. `rows.rs` keeps the rows of each binding
 //! (`binding.rs`) up to date, one by one, as objects change (`row.rs`) and as time passes. `output.rs` compares
 //! the results with the stored CombinedStatus. `bound_rows.rs` answers queries for the rows themselves, `view.rs`
-//! shows a policy as a group.
+//! shows a policy as a group; `bound_object.rs` has the state of a row, with its reason and message, for both.
 
 mod binding;
+mod bound_object;
 mod bound_rows;
 mod clause;
 mod collector;
@@ -388,13 +389,8 @@ impl Grouping for CombinedStatuses {
         self.retry_status(&slot.object, cx);
     }
 
-    fn bound_rows(
-        &self,
-        query: &BoundRowsQuery,
-        read: (&Feeds, &Clusters),
-        now: Timestamp,
-    ) -> Option<BoundRows> {
-        self.rows_of(query, read, now)
+    fn bound_rows(&self, query: &BoundRowsQuery, read: (&Feeds, &Clusters)) -> Option<BoundRows> {
+        self.rows_of(query, read)
     }
 
     fn read_all_bound(&mut self) {

@@ -16,12 +16,12 @@ pub(super) struct Report<'a> {
     pub(super) is_stale: bool,
 }
 
-/// How a cluster counts for an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a cluster counts for an object. Among policies, the last one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Presence {
     Reporting,
-    Stale,
     Missing,
+    Stale,
 }
 
 impl Report<'_> {

@@ -5,19 +5,16 @@ use std::collections::HashMap;
 use bellwether_api::{ConditionStatus, State};
 use bellwether_conditions::{Statement, message};
 use bellwether_model::text::with_reason;
-use jiff::Timestamp;
 
 use crate::{
     condition_types::COLLECTORS_AVAILABLE,
-    event::Unreadable,
-    facts::Facts,
-    feeds::{Feed, Feeds},
+    feeds::Feeds,
     group_clusters::{ClusterReport, ClusterReports},
     group_ref::OwnKind,
     group_state,
     id::{Cluster, GroupKind, NamespacedName},
     members::{MemberEntry, MemberId, Members},
-    reasons::{application, binding_policy as reasons},
+    reasons::application,
     registry::GroupId,
     stored_condition::MESSAGE_BUDGET,
     view::{Condition, Detail, Group, GroupRelation, Member, Relation, StandsFor},
@@ -26,25 +23,14 @@ use crate::{
 use super::{
     CombinedStatuses,
     binding::Binding,
+    bound_object::{BoundObject, BoundState},
     can_read,
     policy::{BoundKind, PolicyState},
-    row::Presence,
 };
 
 /// Worst first. As for Applications, a suspended member does not keep the group from being ready.
 const BLOCKING: [State; 5] =
     [State::Failed, State::Missing, State::InProgress, State::Terminating, State::Unknown];
-
-/// An object in one of its clusters, as far as the rows of its binding say.
-struct BoundObject<'a> {
-    binding: &'a Binding,
-    cluster: &'a Cluster,
-    /// `None` if no clause asks for the state of the object.
-    feed: Option<&'a Feed>,
-    facts: Option<&'a Facts>,
-    presence: Option<Presence>,
-    last_heard: Option<Timestamp>,
-}
 
 impl CombinedStatuses {
     /// In no particular order.
@@ -68,7 +54,7 @@ impl CombinedStatuses {
         }
         for (index, object) in self.bound_objects(policy, feeds).enumerate() {
             let member_id = MemberId::Placeholder(index);
-            clusters.add(object.cluster.shared_name(), object.report());
+            clusters.add(object.cluster.shared_name(), object.cluster_report());
             let member = object.member();
             let entry =
                 MemberEntry::new(member.kind.clone(), member.name.clone(), member.state, member.since);
@@ -143,11 +129,11 @@ impl CombinedStatuses {
             bindings.map(move |binding| (binding, kind))
         });
         bindings.flat_map(move |(binding, kind)| {
-            policy.clusters.iter().map(move |cluster| self.bound_object(binding, kind, cluster, feeds))
+            policy.clusters.iter().map(move |cluster| self.object_of(binding, kind, cluster, feeds))
         })
     }
 
-    fn bound_object<'a>(
+    fn object_of<'a>(
         &self,
         binding: &'a Binding,
         kind: &BoundKind,
@@ -155,15 +141,8 @@ impl CombinedStatuses {
         feeds: &'a Feeds,
     ) -> BoundObject<'a> {
         let feed = kind.feeds.get(cluster).map(|feed| feed.id);
-        let object = feed.and_then(|feed| feeds.object(feeds.find_in(feed, &binding.name)?));
-        BoundObject {
-            binding,
-            cluster,
-            feed: feed.and_then(|feed| feeds.get(feed)),
-            facts: object.map(|object| &object.facts),
-            presence: binding.presence(cluster),
-            last_heard: self.inventory.get(cluster).and_then(|entry| entry.last_heard),
-        }
+        let read = (feed, binding.presence(cluster));
+        self.bound_object((&binding.kind, &binding.name), cluster, read, feeds)
     }
 
     /// How the clusters report an object that policies bind.
@@ -178,8 +157,8 @@ impl CombinedStatuses {
             let Some(policy) = self.policies.get(policy) else { continue };
             let Some((binding, bound)) = self.bindings.get(binding).zip(policy.kind(kind)) else { continue };
             for cluster in &policy.clusters {
-                let object = self.bound_object(binding, bound, cluster, feeds);
-                reports.add(cluster.shared_name(), object.report());
+                let object = self.object_of(binding, bound, cluster, feeds);
+                reports.add(cluster.shared_name(), object.cluster_report());
             }
         }
     }
@@ -236,88 +215,22 @@ fn being_deleted(feeds: &Feeds, kind: &GroupKind, name: &NamespacedName) -> Stat
 }
 
 impl BoundObject<'_> {
-    fn report(&self) -> ClusterReport {
-        match self.presence {
-            // A policy that asks for nothing reads nothing.
-            None => ClusterReport::Pending,
-            Some(Presence::Reporting) => ClusterReport::Reporting,
-            Some(Presence::Missing) => ClusterReport::Missing,
-            Some(Presence::Stale) => {
-                let unreadable = self.unreadable().map(|why| format!("{}: {why}", self.binding.kind));
-                let last_heard = self.last_heard.filter(|_| unreadable.is_none());
-                ClusterReport::Stale { unreadable, last_heard }
-            }
-        }
-    }
-
-    /// Why the kind cannot be read, although its cluster is connected.
-    fn unreadable(&self) -> Option<&Unreadable> {
-        let unreadable = self.feed.and_then(|feed| feed.unreadable.as_ref());
-        unreadable.filter(|why| **why != Unreadable::NotConnected)
-    }
-
     fn member(&self) -> Member {
-        let member = Member {
-            kind: self.binding.kind.clone(),
-            name: self.binding.name.clone(),
+        let BoundState { state, progress, reason, message, since } = self.state();
+        Member {
+            kind: self.kind.clone(),
+            name: self.name.clone(),
             cluster: Some(self.cluster.shared_name()),
             stands_for: StandsFor::Object,
-            uid: self.facts.map(|facts| facts.uid.clone()),
-            state: State::Unknown,
-            progress: 0,
-            reason: String::new(),
-            message: String::new(),
-            since: None,
-            rule: None,
+            uid: self.stored.map(|object| object.facts.uid.clone()),
+            state,
+            progress: progress.unwrap_or_default(),
+            reason: reason.to_owned(),
+            message: message.into_owned(),
+            since,
+            rule: self.verdict().map(|verdict| verdict.rule.clone()),
             cause: None,
             component_conditions: None,
-        };
-        match (self.presence, self.facts) {
-            (Some(Presence::Reporting), Some(Facts { verdict, .. })) => Member {
-                state: verdict.state,
-                progress: verdict.progress,
-                reason: verdict.reason.to_string(),
-                message: verdict.message.to_string(),
-                since: verdict.since,
-                rule: Some(verdict.rule.clone()),
-                ..member
-            },
-            (Some(Presence::Stale), _) => {
-                let (reason, message) = self.why_stale();
-                Member { reason: reason.to_owned(), message, since: self.last_heard, ..member }
-            }
-            (Some(_), _) => Member {
-                state: State::Missing,
-                reason: application::NOT_FOUND.to_owned(),
-                message: "not found".to_owned(),
-                ..member
-            },
-            (None, _) => Member {
-                reason: reasons::NOT_READ.to_owned(),
-                message: match self.feed {
-                    Some(_) => "not read yet".to_owned(),
-                    None => "not read: no clause asks for the state of this object".to_owned(),
-                },
-                ..member
-            },
         }
-    }
-
-    fn why_stale(&self) -> (&'static str, String) {
-        if let Some(why) = self.unreadable() {
-            return (why.reason(), why.to_string());
-        }
-        let cluster = self.cluster.name();
-        let silence = match self.last_heard.filter(|_| self.feed.is_some_and(|feed| feed.listed)) {
-            Some(heard) => {
-                format!("cluster {cluster} not heard from since {}", heard.strftime("%Y-%m-%d %H:%M UTC"))
-            }
-            None => format!("no response from cluster {cluster}"),
-        };
-        let last = match self.facts.map(|facts| &facts.verdict) {
-            Some(last) => format!("; it last reported {}: {}", last.state.name(), last.message),
-            None => String::new(),
-        };
-        (reasons::CLUSTER_UNREACHABLE, silence + &last)
     }
 }

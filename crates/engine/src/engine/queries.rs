@@ -98,9 +98,9 @@ impl Engine {
     }
 
     /// The rows of bound objects in their clusters; `None` while it is not known what is bound.
-    pub fn bound_rows(&self, now: Timestamp, query: &BoundRowsQuery) -> Option<BoundRows> {
+    pub fn bound_rows(&self, query: &BoundRowsQuery) -> Option<BoundRows> {
         let grouping = self.grouping(OwnKind::BindingPolicy).filter(|_| self.synced)?;
-        grouping.bound_rows(query, (&self.feeds, &self.clusters), now)
+        grouping.bound_rows(query, (&self.feeds, &self.clusters))
     }
 
     /// True if every group can be reported: all kinds are listed, and no relist is in progress.

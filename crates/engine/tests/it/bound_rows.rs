@@ -85,7 +85,8 @@ fn an_object_has_a_row_for_each_cluster_in_order() {
     assert!(there.last_heard.is_some() && there.variables.is_none());
     assert_eq!(there.policies.iter().map(|name| &**name).collect::<Vec<_>>(), ["all"]);
     assert_eq!(there.metadata.labels["name"], "b");
-    assert_eq!((missing.found, &*missing.message), (Some(false), "not found in the cluster"));
+    assert_eq!((missing.found, &*missing.message), (Some(false), "not found"));
+    assert_eq!(&*missing.reason, "NotFound");
 }
 
 #[test]
@@ -144,6 +145,30 @@ fn pages_together_have_every_row_once() {
     }
 }
 
+/// One object in 10,000 is wanted.
+#[test]
+fn a_page_ends_after_a_bounded_number_of_objects() {
+    let mut fleet = Fleet::new(&["a"]);
+    fleet.put_all("", (0..10_001).map(|number| deployment(&format!("d{number:05}"), None)));
+    let deployments = json!([{"apiGroup": "apps", "resources": ["deployments"]}]);
+    fleet.put("", policy("all", &json!({"clusterSelectors": [{}], "downsync": deployments})));
+    let last = BTreeSet::from(["d10000".into()]);
+    let by_label = BoundRowsQuery {
+        objects: serde_json::from_value(json!({"matchLabels": {"app": "d10000"}})).expect("a selector"),
+        ..query()
+    };
+    for query in [BoundRowsQuery { names: last.clone(), ..query() }, by_label] {
+        let first = known(&fleet, &query);
+        assert!(first.rows.is_empty() && !first.is_any_bound);
+        let after = first.next.expect("the page ended").to_string().parse().expect("the text of a key");
+        let second = known(&fleet, &BoundRowsQuery { after: Some(after), ..query });
+        assert_eq!(second.rows.iter().map(text).collect::<Vec<_>>(), ["d10000 a Unknown"]);
+        assert_eq!(second.next, None);
+    }
+    let in_namespace = BoundRowsQuery { names: last, namespace: Some("shop".into()), ..query() };
+    assert_eq!(rows(&fleet, &in_namespace), ["d10000 a Unknown"], "the others are not examined");
+}
+
 #[test]
 fn a_page_continues_where_the_last_one_ended_whatever_changed() {
     let mut fleet = fleet();
@@ -168,8 +193,11 @@ fn a_stale_row_says_what_was_reported_last() {
     let stale = RowFilter { stale: Some(true), ..RowFilter::default() };
     let stale = known(&fleet, &BoundRowsQuery { filter: stale, ..query() }).rows;
     assert_eq!(stale.iter().map(text).collect::<Vec<_>>(), ["db a Unknown", "web a Unknown"]);
-    assert_eq!((stale[0].found, stale[0].progress, stale[0].since), (Some(true), None, None));
-    assert!(stale[0].message.starts_with("last reported Ready: "), "{}", stale[0].message);
+    assert_eq!((stale[0].found, stale[0].progress, stale[0].since), (Some(true), None, stale[0].last_heard));
+    assert_eq!(&*stale[0].reason, "ClusterUnreachable");
+    let expected =
+        "cluster a not heard from since 2026-11-14 10:00 UTC; it last reported Ready: 3 of 3 replicas ready";
+    assert_eq!(stale[0].message, expected);
 }
 
 #[test]
@@ -182,8 +210,58 @@ fn a_kind_that_cannot_be_read_says_what_to_grant() {
     let cluster = RowFilter { clusters: BTreeSet::from(["d".to_owned()]), ..RowFilter::default() };
     let rows = known(&fleet, &BoundRowsQuery { filter: cluster, ..query() }).rows;
     assert_eq!((rows[0].found, rows[0].stale), (None, true));
-    let expected = "cannot be read: forbidden; grant get, list and watch on deployments.apps";
+    assert_eq!(&*rows[0].reason, "Forbidden");
+    let expected = "forbidden; grant get, list and watch on deployments.apps";
     assert_eq!(rows[0].message, expected);
+}
+
+/// Terminals show the members of the policy, HTTP the rows.
+#[test]
+fn rows_and_members_say_the_same() {
+    let mut fleet = Fleet::for_readers(&["forbidden", "missing", "ready", "silent", "unserved"]);
+    fleet.put("", available()).put("", deployment("web", None));
+    for cluster in ["forbidden", "ready", "silent"] {
+        fleet.put(cluster, deployment("web", Some(3)));
+    }
+    fleet.put("", binding("all", "name", &["web"], &["available"]));
+    fleet.stop("silent").pass(SignedDuration::from_mins(1));
+    fleet.unreadable("forbidden", DEPLOYMENT, Some(Unreadable::Forbidden { resource: "deployments".into() }));
+    fleet.unreadable("unserved", DEPLOYMENT, Some(Unreadable::NotServed));
+    let reasons = ["Forbidden", "NotFound", "", "ClusterUnreachable", "NotFound"];
+    for asks in [true, false] {
+        if !asks {
+            fleet.put("", binding("all", "name", &["web"], &[]));
+        }
+        let mut members = fleet.groups().remove(0).members;
+        members.sort_by(|one, other| one.cluster.cmp(&other.cluster));
+        let rows = known(&fleet, &query()).rows;
+        assert_eq!((members.len(), rows.len()), (5, 5));
+        for ((row, member), reason) in rows.iter().zip(&members).zip(reasons) {
+            assert_eq!(Some(&row.key.cluster), member.cluster.as_ref());
+            assert_eq!(
+                (row.state, &*row.reason, &row.message, row.since),
+                (member.state, &*member.reason, &member.message, member.since)
+            );
+            let is_expected = reason.is_empty() || *row.reason == *reason;
+            assert!(is_expected || !asks, "{}: {}", row.key.cluster, row.reason);
+        }
+    }
+}
+
+/// As in the CombinedStatus, whose collector reads the UID.
+#[test]
+fn a_row_waits_for_the_uid_of_its_cluster() {
+    let mut fleet = Fleet::new(&["a"]);
+    fleet.put("", collector("uid", &json!({"select": [{"name": "uid", "def": "inventory.uid"}]})));
+    fleet.put("", deployment("web", None)).put("a", deployment("web", Some(3)));
+    let everywhere = json!([{"apiGroup": "apps", "resources": ["deployments"], "statusCollectors": ["uid"]}]);
+    fleet.put("", policy("all", &json!({"clusterSelectors": [{}], "downsync": everywhere})));
+    fleet.join_unidentified("b");
+    let b = |fleet: &Fleet| known(fleet, &query()).rows.remove(1);
+    let waiting = b(&fleet);
+    assert_eq!((waiting.found, waiting.state, &*waiting.reason), (None, State::Unknown, "NotRead"));
+    fleet.identify("b", "uid-of-b");
+    assert_eq!((b(&fleet).found, b(&fleet).state), (Some(false), State::Missing));
 }
 
 #[test]
@@ -205,6 +283,7 @@ fn a_policy_that_asks_for_nothing_reads_nothing() {
     let web = known(&fleet, &query()).rows;
     assert_eq!(web.iter().map(text).collect::<Vec<_>>(), ["web a Unknown", "web b Unknown", "web c Unknown"]);
     assert_eq!(web[0].found, None);
+    assert_eq!(&*web[0].reason, "NotRead");
     assert!(web[0].message.starts_with("not read: "), "{}", web[0].message);
 }
 

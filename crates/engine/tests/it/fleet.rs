@@ -338,7 +338,13 @@ impl Fleet {
 
     /// Like a user, and settles. `""` is the hub.
     pub(crate) fn put(&mut self, cluster: &str, object: Value) -> &mut Self {
-        self.site(cluster).server.put(object);
+        self.put_all(cluster, [object])
+    }
+
+    pub(crate) fn put_all(&mut self, cluster: &str, objects: impl IntoIterator<Item = Value>) -> &mut Self {
+        for object in objects {
+            self.site(cluster).server.put(object);
+        }
         self.settle()
     }
 
@@ -548,7 +554,7 @@ impl Fleet {
     }
 
     pub(crate) fn bound_rows(&self, query: &BoundRowsQuery) -> Option<BoundRows> {
-        self.driver.bound_rows(self.now, query)
+        self.driver.bound_rows(query)
     }
 
     /// The kinds that are followed in a cluster.

@@ -137,7 +137,10 @@ fn a_kind_that_cannot_be_read_in_one_cluster_is_unknown_there() {
     fleet.unreadable("b", DEPLOYMENT, Some(forbidden));
     let group = group(&fleet, "everywhere");
     assert_eq!(members(&group), ["web @c Missing", "web @b Unknown", "web @a Ready"]);
-    assert_eq!(message(&group, "b"), "Forbidden: forbidden");
+    assert_eq!(
+        message(&group, "b"),
+        "Forbidden: forbidden; grant get, list and watch on deployments.apps; it last reported InProgress: 2 of 3 replicas ready"
+    );
     let silent = group.clusters.expect("it has clusters").not_reporting;
     assert_eq!([silent[0].reason, silent[1].reason], [Stale, Missing]);
     assert_eq!(silent[0].unreadable.as_deref(), Some("Deployment.apps: forbidden"));
