@@ -187,7 +187,7 @@ fn api(command: &Controller, controller_loop: &ControllerLoop, reviewer: Reviewe
     let Some(objects) = objects else { return Api::default() };
     let guard =
         if command.http.anonymous_read { Guard::open() } else { Guard::new(Arc::new(HubReviews(reviewer))) };
-    Api::default().with_rows(Arc::new(FleetObjects::new(objects)), Arc::new(guard))
+    Api::default().with_rows(Arc::new(FleetObjects(objects)), Arc::new(guard))
 }
 
 /// Controllers of different namespaces have different Leases.

@@ -150,7 +150,7 @@ pub(crate) trait Grouping: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Rows of bound objects; `None` while it is not known what is bound.
+    /// Rows of bound objects; `None` before the lists of what policies can bind.
     fn bound_rows(&self, _query: &BoundRowsQuery, _read: (&Feeds, &Clusters)) -> Option<BoundRows> {
         None
     }

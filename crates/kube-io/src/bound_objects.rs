@@ -25,16 +25,16 @@ use crate::{
     write::{CallError, call},
 };
 
-/// From which objects are requested at the same time.
+/// Clusters from which objects are requested at the same time.
 const CLUSTERS_AT_ONCE: usize = 100;
 
-/// To one cluster.
+/// Requests to one cluster at the same time.
 const REQUESTS_AT_ONCE: usize = 8;
 
 /// A cluster that does not answer delays a response by this time at most.
 const OBJECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Of all objects of one call together: a bound of the memory.
+/// Of the objects of one call together, in bytes: a bound of the memory.
 const MAX_BYTES: usize = 64 << 20;
 
 const UNREADABLE: &str = "cluster not connected, or kind not served";
@@ -61,7 +61,7 @@ pub struct HubKind {
 #[derive(Debug)]
 pub enum KindError {
     NoSuchKind(NoSuchKind),
-    /// Discovery has not answered.
+    /// The API server did not answer discovery.
     Unknown(String),
 }
 
@@ -75,11 +75,11 @@ impl BoundObjects {
         self.kinds.borrow().as_ref()?.served.get(kind).cloned()
     }
 
-    /// Finds a kind by the name of its resource; otherwise as kubectl does, which costs a request.
-    pub async fn kind(&self, word: &str, as_kubectl: bool) -> Result<HubKind, KindError> {
+    /// The kind with this plural, with or without its group.
+    pub fn kind(&self, word: &str) -> Result<HubKind, KindError> {
         let known = self.kinds.borrow().clone();
         let known =
-            known.ok_or_else(|| KindError::Unknown("discovery in the hub has not answered".to_owned()))?;
+            known.ok_or_else(|| KindError::Unknown("the hub has not answered discovery yet".to_owned()))?;
         let (plural, group) =
             word.split_once('.').map_or((word, None), |(plural, group)| (plural, Some(group)));
         let found = known.served.iter().filter(|(kind, served)| {
@@ -96,9 +96,11 @@ impl BoundObjects {
             return Ok(HubKind { kind: kind.clone(), served: served.clone() });
         }
         let candidates: Vec<_> = candidates.into_iter().map(|(kind, _)| kind.clone()).collect();
-        if !as_kubectl || !candidates.is_empty() {
-            return Err(KindError::NoSuchKind(NoSuchKind { word: word.to_owned(), candidates }));
-        }
+        Err(KindError::NoSuchKind(NoSuchKind { word: word.to_owned(), candidates }))
+    }
+
+    /// The kind with this name, as kubectl accepts it. Sends requests to the API server.
+    pub async fn discover(&self, word: &str) -> Result<HubKind, KindError> {
         let snapshot = ClusterSnapshot::at(self.hub.clone(), ReaderSettings::default()).await;
         let snapshot = snapshot.map_err(|error: ReadError| KindError::Unknown(error.to_string()))?;
         let kind = snapshot.kind(word).map_err(KindError::NoSuchKind)?;
@@ -108,8 +110,8 @@ impl BoundObjects {
         })
     }
 
-    /// One page, in which rows may be missing for the limit: see [`BoundRows::next`]. `None` while it is not known
-    /// what is bound, and once the controller ends.
+    /// One page, which may have fewer rows than the limit: see [`BoundRows::next`]. `None` before the lists of what
+    /// policies can bind, and after the end of the controller.
     pub async fn rows(&self, query: BoundRowsQuery) -> Option<BoundRows> {
         self.queries.bound_rows(query).await?
     }
@@ -158,7 +160,7 @@ impl BoundObjects {
 /// `None` if the object does not exist.
 pub type ReadObject = Result<Option<Bytes>, String>;
 
-/// After one request without a response, the others are not waited for. `left`: how many bytes may still be read.
+/// After one request without a response, no more are sent to the cluster. `left`: how many bytes may still be read.
 async fn in_cluster(
     client: &Client,
     kind: &HubKind,

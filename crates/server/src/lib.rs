@@ -10,17 +10,21 @@
 //! | `/api/v1/rows/RESOURCE[.GROUP][/NAMESPACE][/NAME]` | the rows of bound objects, as JSON, in pages |
 //! | `/api/v1/query` | StatusCollectors over the rows of bound objects |
 //!
-//! Probes and metrics are for everyone; what is below `/api` is for those whom the [`Guard`] lets pass.
+//! Every client may read probes and metrics; the [`Guard`] decides which users may read what is below `/api`.
 
 mod groups;
 mod guard;
+mod large_response;
+mod limits;
+mod recent;
 mod rows;
 
 pub use groups::Answer;
-pub use guard::{Access, Decision, Denied, Guard, Reviews};
+pub use guard::{Access, Denied, Guard, Reviewed, Reviews};
+pub use limits::Permit;
 pub use rows::{
-    BoundObjects, FullRow, NamedSpec, ObjectsRequest, QueryRequest, QueryResponse, Refusal, RowsPage,
-    RowsRequest,
+    FullRow, NamedSpec, ObjectsRequest, QueryRequest, QueryResponse, Refusal, RowReader, RowsPage,
+    RowsRequest, ServedKind,
 };
 
 use std::{future::Future, io, pin::Pin, sync::Arc};
@@ -51,12 +55,12 @@ pub trait Process: Send + Sync + 'static {
 }
 
 /// What is served below `/api`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Api(Router);
 
 impl Api {
     #[must_use]
-    pub fn with_rows(self, objects: Arc<dyn BoundObjects>, guard: Arc<Guard>) -> Self {
+    pub fn with_rows(self, objects: Arc<dyn RowReader>, guard: Arc<Guard>) -> Self {
         Self(self.0.merge(rows::routes(objects, guard)))
     }
 }

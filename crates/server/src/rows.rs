@@ -1,12 +1,20 @@
 //! The rows of bound objects as JSON: `GET /api/v1/rows/…` and `POST /api/v1/query`.
 
-use std::{borrow::Cow, collections::BTreeSet, future::Future, pin::Pin, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use axum::{
     Json, Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, Path, RawQuery, State, rejection::PathRejection},
+    extract::{DefaultBodyLimit, Path, RawQuery, Request, State, rejection::PathRejection},
     http::{HeaderMap, StatusCode},
+    middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -15,8 +23,14 @@ use bellwether_engine::{BoundRow, BoundRowKey, BoundRowsQuery, GroupKind, RowFil
 use bellwether_model::{State as Health, text::one_line};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::{task::spawn_blocking, time::timeout};
 
-use crate::guard::{Access, Denied, Guard};
+use crate::{
+    guard::{Access, Guard},
+    large_response::large_response,
+    limits::{ApiRequests, Busy, Permit, Permits},
+    recent::Recent,
+};
 
 const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 500;
@@ -29,36 +43,58 @@ const MAX_NAMES: usize = 100;
 
 const MAX_COLLECTORS: usize = 32;
 
-/// Of texts of a request in a message.
-const MAX_ECHO: usize = 253;
+/// In bytes. Names in Kubernetes are not longer, and messages repeat no more of a request.
+const MAX_NAME: usize = 253;
+
+/// Queries and requests with `full=true` at the same time: they need much memory.
+const LARGE_REQUESTS: usize = 4;
+
+/// Other requests at the same time: the engine does nothing else while it makes their rows.
+const SMALL_REQUESTS: usize = 16;
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long the controller knows a kind by another name than its plural.
+const DISCOVERED_FOR: Duration = Duration::from_secs(30);
+
+const UNKNOWN_FOR: Duration = Duration::from_secs(5);
+
+const MAX_DISCOVERED: usize = 256;
+
+/// To the API server of the hub at the same time.
+const DISCOVERIES_AT_ONCE: usize = 2;
 
 type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
 
-/// Reads bound objects and evaluates collectors over them.
-pub trait BoundObjects: Send + Sync + 'static {
-    /// The kind that a word means, and how the hub serves it; `None` if it does not. Only with `as_kubectl`, the
-    /// word may be a short name, which costs a request.
-    fn kind<'a>(
-        &'a self,
-        word: &'a str,
-        as_kubectl: bool,
-    ) -> Pending<'a, Option<(GroupKind, ServedResource)>>;
+/// A kind, and how the hub serves it.
+pub type ServedKind = (GroupKind, ServedResource);
 
-    fn rows(&self, request: RowsRequest) -> Pending<'_, RowsPage>;
+/// Reads the rows of bound objects and evaluates collectors over them. Work that goes on when the future is dropped
+/// keeps a clone of the permit.
+pub trait RowReader: Send + Sync + 'static {
+    /// The kind with this plural; `None` if the hub does not serve it.
+    fn kind(&self, word: &str) -> Result<Option<ServedKind>, Refusal>;
 
-    fn query(&self, request: QueryRequest, kind: GroupKind) -> Pending<'_, QueryResponse>;
+    /// The kind with this name, as kubectl accepts it. Sends requests to the API server of the hub.
+    fn discover<'a>(&'a self, word: &'a str) -> Pending<'a, Option<ServedKind>>;
+
+    fn rows(&self, request: RowsRequest, permit: Permit) -> Pending<'_, RowsPage>;
+
+    /// The JSON of a [`QueryResponse`].
+    fn query(&self, request: QueryRequest, kind: GroupKind, permit: Permit) -> Pending<'_, Vec<u8>>;
 }
 
-/// Why there is no answer.
+/// Why a request has no rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The object does not exist, as far as a user is concerned who may not read it either.
+    /// The object does not exist. A user who may not read the object gets the same response.
     Absent,
     /// No BindingPolicy binds it.
     NotBound(String),
     Invalid(String),
     /// Not known yet, or not reachable.
     Unavailable(String),
+    Busy,
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +115,7 @@ pub struct RowsPage {
 #[derive(Clone, Debug)]
 pub struct FullRow {
     pub row: BoundRow,
-    /// If it was asked for: the object, or why it could not be read.
+    /// With [`RowsRequest::full`]: the object, or why the controller could not read it.
     pub object: Option<Result<Value, String>>,
 }
 
@@ -134,68 +170,88 @@ pub struct QueryResponse {
     pub errors: Vec<String>,
 }
 
-#[derive(Clone)]
-struct Shared {
-    objects: Arc<dyn BoundObjects>,
+struct Rows {
+    objects: Arc<dyn RowReader>,
     guard: Arc<Guard>,
+    large: Permits,
+    small: Permits,
+    discovered: Mutex<Recent<String, Option<ServedKind>>>,
+    discovery: ApiRequests<String, Result<Option<ServedKind>, Refusal>>,
 }
 
-pub(crate) fn routes(objects: Arc<dyn BoundObjects>, guard: Arc<Guard>) -> Router {
+type Shared = State<Arc<Rows>>;
+
+pub(crate) fn routes(objects: Arc<dyn RowReader>, guard: Arc<Guard>) -> Router {
+    let rows = Rows {
+        objects,
+        guard: Arc::clone(&guard),
+        large: Permits::new(LARGE_REQUESTS),
+        small: Permits::new(SMALL_REQUESTS),
+        discovered: Mutex::new(Recent::new(MAX_DISCOVERED)),
+        discovery: ApiRequests::new(DISCOVERIES_AT_ONCE),
+    };
     Router::new()
         .route("/api/v1/rows/{resource}", get(rows_of_kind))
         .route("/api/v1/rows/{resource}/{place}", get(rows_of_place))
         .route("/api/v1/rows/{resource}/{namespace}/{name}", get(rows_of_object))
         .route("/api/v1/query", post(query))
         .layer(DefaultBodyLimit::max(MAX_BODY))
-        .with_state(Shared { objects, guard })
+        .route_layer(from_fn_with_state(guard, authenticate))
+        .with_state(Arc::new(rows))
+}
+
+/// A request without a valid token causes no other request, its body is not read, and its response does not show
+/// which kinds the hub serves.
+async fn authenticate(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    match guard.authenticate(request.headers()).await {
+        Ok(()) => next.run(request).await,
+        Err(denied) => denied.into_response(),
+    }
 }
 
 type Words<T> = Result<Path<T>, PathRejection>;
 
 async fn rows_of_kind(
-    State(shared): State<Shared>,
+    State(rows): Shared,
     words: Words<String>,
     RawQuery(parameters): RawQuery,
     headers: HeaderMap,
 ) -> Response {
     let Ok(Path(resource)) = words else { return not_utf_8() };
-    shared.rows(&headers, &resource, &[], parameters.as_deref()).await.unwrap_or_else(|response| response)
+    rows.page(&headers, &resource, &[], parameters.as_deref()).await.unwrap_or_else(|response| response)
 }
 
 async fn rows_of_place(
-    State(shared): State<Shared>,
+    State(rows): Shared,
     words: Words<(String, String)>,
     RawQuery(parameters): RawQuery,
     headers: HeaderMap,
 ) -> Response {
     let Ok(Path((resource, place))) = words else { return not_utf_8() };
-    shared
-        .rows(&headers, &resource, &[place], parameters.as_deref())
-        .await
-        .unwrap_or_else(|response| response)
+    rows.page(&headers, &resource, &[place], parameters.as_deref()).await.unwrap_or_else(|response| response)
 }
 
 async fn rows_of_object(
-    State(shared): State<Shared>,
+    State(rows): Shared,
     words: Words<(String, String, String)>,
     RawQuery(parameters): RawQuery,
     headers: HeaderMap,
 ) -> Response {
     let Ok(Path((resource, namespace, name))) = words else { return not_utf_8() };
     let place = [namespace, name];
-    shared.rows(&headers, &resource, &place, parameters.as_deref()).await.unwrap_or_else(|response| response)
+    rows.page(&headers, &resource, &place, parameters.as_deref()).await.unwrap_or_else(|response| response)
 }
 
-async fn query(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
-    shared.query(&headers, &body).await.unwrap_or_else(|response| response)
+async fn query(State(rows): Shared, headers: HeaderMap, body: Bytes) -> Response {
+    rows.query(&headers, &body).await.unwrap_or_else(|response| response)
 }
 
 /// Responses are large, and callers return them as they are.
 type Answered = Result<Response, Response>;
 
-impl Shared {
+impl Rows {
     /// `place`: nothing, a namespace, a namespace and a name, or the name of a cluster-scoped object.
-    async fn rows(
+    async fn page(
         &self,
         headers: &HeaderMap,
         resource: &str,
@@ -204,74 +260,90 @@ impl Shared {
     ) -> Answered {
         let absent = || absent(resource, &place.join("/"));
         let words = place.iter().map(String::as_str).chain([resource]);
-        self.check_token(headers, resource, "", words).await?;
+        check_length(words).map_err(|refusal| refusal.response(absent))?;
         let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
-        let kind = self.objects.kind(resource, false).await.map_err(|refusal| refusal.response(absent))?;
+        let kind = self.objects.kind(resource).map_err(|refusal| refusal.response(absent))?;
         let Some((kind, served)) = kind else {
-            let all = Access::to(group, plural, "", None);
-            self.guard.check(headers, &all).await.map_err(|denied| denied.response(absent))?;
+            self.check(headers, &Access::to(group, plural, "", None), absent).await?;
             return Err(absent());
         };
         let (namespace, name) = match place {
-            [] => (None, None),
-            [namespace] if served.namespaced => (Some(namespace), None),
-            [name] => (None, Some(name)),
-            [namespace, name] if served.namespaced => (Some(namespace), Some(name)),
+            [] if served.namespaced => (None, None),
+            [] => (Some(""), None),
+            [namespace] if served.namespaced => (Some(&**namespace), None),
+            [name] => (Some(""), Some(name)),
+            [namespace, name] if served.namespaced => (Some(&**namespace), Some(name)),
             _ => {
-                let all = Access::to(&kind.group, &served.plural, "", None);
-                self.guard.check(headers, &all).await.map_err(|denied| denied.response(absent))?;
+                self.check(headers, &Access::to(&kind.group, &served.plural, "", None), absent).await?;
                 return Err(absent());
             }
         };
-        let access = Access::to(
-            &kind.group,
-            &served.plural,
-            namespace.map_or("", String::as_str),
-            name.map(String::as_str),
-        );
-        self.guard.check(headers, &access).await.map_err(|denied| denied.response(absent))?;
+        let name = name.map(String::as_str);
+        let access = Access::to(&kind.group, &served.plural, namespace.unwrap_or_default(), name);
+        self.check(headers, &access, absent).await?;
         let Parameters { filter, cluster_selector, limit, after, full } =
             Parameters::parse(parameters.unwrap_or_default()).map_err(|error| bad_request(&error))?;
         let query = BoundRowsQuery {
-            namespace: namespace.map(|namespace| namespace.as_str().into()),
-            names: name.map(|name| name.as_str().into()).into_iter().collect(),
+            namespace: namespace.map(Into::into),
+            names: name.map(Into::into).into_iter().collect(),
             filter,
             after,
             ..BoundRowsQuery::new(kind.clone(), limit)
         };
+        let permits = if full { &self.large } else { &self.small };
+        let permit = permits.acquire().await.map_err(IntoResponse::into_response)?;
         let request = RowsRequest { query, cluster_selector, full };
-        let page = self.objects.rows(request).await.map_err(|refusal| refusal.response(absent))?;
-        let body = PageBody {
-            kind: &kind.kind,
-            group: &kind.group,
-            rows: page.rows.iter().map(RowBody::of).collect(),
-            next: page.next.map(|next| next.to_string()),
-        };
-        Ok(Json(body).into_response())
+        let page = within(self.objects.rows(request, permit.clone()));
+        let page = page.await.map_err(|refusal| refusal.response(absent))?;
+        let counts = permit.clone();
+        let json = spawn_blocking(move || {
+            let _counts = counts;
+            serde_json::to_vec(&PageBody {
+                kind: &kind.kind,
+                group: &kind.group,
+                rows: page.rows.iter().map(RowBody::of).collect(),
+                next: page.next.map(|next| next.to_string()),
+            })
+        });
+        let json = json.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+        Ok(large_response(json, permit))
     }
 
-    /// A request without a valid token neither causes discovery nor shows which kinds are served.
-    async fn check_token<'w>(
+    async fn check(
         &self,
         headers: &HeaderMap,
-        resource: &str,
-        namespace: &str,
-        mut words: impl Iterator<Item = &'w str>,
+        access: &Access,
+        absent: impl FnOnce() -> Response,
     ) -> Result<(), Response> {
-        // The guard remembers them.
-        if words.any(|word| word.len() > MAX_ECHO) {
-            return Err(bad_request(&format!("a name is longer than {MAX_ECHO} bytes")));
+        match self.guard.may_read(headers, access).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(absent()),
+            Err(denied) => Err(denied.into_response()),
         }
-        let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
-        match self.guard.check(headers, &Access::to(group, plural, namespace, None)).await {
-            Ok(()) | Err(Denied::NotAllowed) => Ok(()),
-            Err(denied) => Err(denied.response(|| absent(resource, namespace))),
+    }
+
+    /// By its plural, or otherwise as kubectl accepts it.
+    async fn kind(&self, word: &str) -> Result<Option<ServedKind>, Refusal> {
+        if let Some(kind) = self.objects.kind(word)? {
+            return Ok(Some(kind));
         }
+        let discovered = || self.discovered.lock().unwrap_or_else(PoisonError::into_inner);
+        let word = word.to_owned();
+        if let Some(kind) = discovered().get(&word) {
+            return Ok(kind);
+        }
+        let discover = async {
+            let kind = self.objects.discover(&word).await?;
+            let holds = if kind.is_some() { DISCOVERED_FOR } else { UNKNOWN_FOR };
+            discovered().put(word.clone(), kind.clone(), holds);
+            Ok(kind)
+        };
+        self.discovery.send(word.clone(), discover).await?
     }
 
     async fn query(&self, headers: &HeaderMap, body: &[u8]) -> Answered {
         let request: QueryRequest = serde_json::from_slice(body).map_err(|error| {
-            bad_request(&format!("invalid body: {}", one_line(error.to_string(), MAX_ECHO)))
+            bad_request(&format!("invalid body: {}", one_line(error.to_string(), MAX_NAME)))
         })?;
         let ObjectsRequest { kind: word, namespace, names, .. } = request.objects.clone();
         if request.collectors.is_empty() {
@@ -293,8 +365,8 @@ impl Shared {
             namespace.iter().map(String::as_str).chain([&*names.join(",")]).collect::<Vec<_>>().join("/");
         let absent = || absent(&word, place.trim_matches('/'));
         let words = names.iter().chain(&namespace).map(String::as_str).chain([&*word]);
-        self.check_token(headers, &word, namespace.as_deref().unwrap_or_default(), words).await?;
-        let kind = self.objects.kind(&word, true).await.map_err(|refusal| refusal.response(absent))?;
+        check_length(words).map_err(|refusal| refusal.response(absent))?;
+        let kind = self.kind(&word).await.map_err(|refusal| refusal.response(absent))?;
         let Some((kind, served)) = kind else { return Err(absent()) };
         let namespace = namespace.as_deref().filter(|_| served.namespaced).unwrap_or_default();
         // A name in any namespace is a list.
@@ -303,11 +375,25 @@ impl Shared {
             if by_name { names.iter().map(|name| Some(&**name)).collect() } else { vec![None] };
         for name in names {
             let access = Access::to(&kind.group, &served.plural, namespace, name);
-            self.guard.check(headers, &access).await.map_err(|denied| denied.response(absent))?;
+            self.check(headers, &access, absent).await?;
         }
-        let response = self.objects.query(request, kind).await.map_err(|refusal| refusal.response(absent))?;
-        Ok(Json(response).into_response())
+        let permit = self.large.acquire().await.map_err(IntoResponse::into_response)?;
+        let response = within(self.objects.query(request, kind, permit.clone()));
+        let response = response.await.map_err(|refusal| refusal.response(absent))?;
+        Ok(large_response(response, permit))
     }
+}
+
+async fn within<T>(pending: Pending<'_, T>) -> Result<T, Refusal> {
+    let too_slow = |_| Refusal::Unavailable(format!("no response within {TIMEOUT:?}. Ask for fewer objects"));
+    timeout(TIMEOUT, pending).await.map_err(too_slow)?
+}
+
+fn check_length<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<(), Refusal> {
+    if words.any(|word| word.len() > MAX_NAME) {
+        return Err(Refusal::Invalid(format!("a name is longer than {MAX_NAME} bytes")));
+    }
+    Ok(())
 }
 
 #[derive(Debug, Default)]
@@ -324,7 +410,7 @@ impl Parameters {
         let mut parameters = Self { limit: DEFAULT_LIMIT, ..Self::default() };
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             let invalid =
-                |use_: &str| format!("invalid {name} {:?}: use {use_}", one_line(&*value, MAX_ECHO));
+                |use_: &str| format!("invalid {name} {:?}: use {use_}", one_line(&*value, MAX_NAME));
             let bool = || value.parse().map_err(|_| invalid("true or false"));
             let list = || value.split(',').map(str::trim).filter(|item| !item.is_empty());
             match &*name {
@@ -350,7 +436,7 @@ impl Parameters {
                     return Err(format!(
                         "unknown parameter {:?}: use cluster, clusterSelector, state, stale, found, full, limit or \
                          continue",
-                        one_line(&*name, MAX_ECHO)
+                        one_line(&*name, MAX_NAME)
                     ));
                 }
             }
@@ -433,19 +519,30 @@ impl Refusal {
             Self::NotBound(text) => message(StatusCode::NOT_FOUND, &text),
             Self::Invalid(text) => bad_request(&text),
             Self::Unavailable(text) => message(StatusCode::SERVICE_UNAVAILABLE, &text),
+            Self::Busy => Busy.into_response(),
         }
+    }
+}
+
+impl From<Busy> for Refusal {
+    fn from(_: Busy) -> Self {
+        Self::Busy
     }
 }
 
 /// The same for what does not exist and for what the user may not read.
 fn absent(resource: &str, place: &str) -> Response {
-    let objects = one_line(resource, MAX_ECHO);
-    let place = one_line(place, MAX_ECHO);
+    let objects = one_line(resource, MAX_NAME);
+    let place = one_line(place, MAX_NAME);
     let what = if place.is_empty() { objects.into_owned() } else { format!("{objects} {place}") };
     let text = format!(
         "{what} not found. Check the name, and with kubectl auth can-i that you may read it in the hub"
     );
     message(StatusCode::NOT_FOUND, &text)
+}
+
+fn failed(error: &dyn std::error::Error) -> Response {
+    message(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
 }
 
 fn bad_request(text: &str) -> Response {

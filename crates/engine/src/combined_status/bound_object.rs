@@ -28,14 +28,14 @@ pub(super) struct BoundObject<'a> {
     /// `None` if no clause asks for the state of the object.
     feed: Option<&'a Feed>,
     pub(super) stored: Option<&'a StoredObject>,
-    /// `None` if it is not known how the object is there.
+    /// `None` before the first list, or if no clause asks for the state of the object.
     pub(super) report: Option<Report<'a>>,
     last_heard: Option<Timestamp>,
 }
 
 pub(super) struct BoundState<'a> {
     pub(super) state: State,
-    /// `None` if the state is not known.
+    /// `None` if the state is `Unknown`.
     pub(super) progress: Option<u8>,
     pub(super) reason: &'a str,
     pub(super) message: Cow<'a, str>,
@@ -114,16 +114,14 @@ impl<'a> BoundObject<'a> {
 
     fn why_stale(&self) -> (&'a str, String) {
         let cluster = self.cluster.name();
-        let (reason, why) = match self.unreadable() {
-            Some(why) => (why.reason(), format!("{why}{}", why.remedy(self.kind))),
-            None => {
-                let heard = self.last_heard.filter(|_| self.feed.is_some_and(|feed| feed.listed));
-                let why = match heard.map(|heard| heard.strftime("%Y-%m-%d %H:%M UTC")) {
-                    Some(heard) => format!("cluster {cluster} not heard from since {heard}"),
-                    None => format!("no response from cluster {cluster}"),
-                };
+        let (reason, why) = match (self.unreadable(), self.last_heard) {
+            (Some(why), _) => (why.reason(), format!("{why}{}", why.remedy(self.kind))),
+            (None, Some(heard)) if self.feed.is_some_and(|feed| feed.listed) => {
+                let heard = heard.strftime("%Y-%m-%d %H:%M UTC");
+                let why = format!("cluster {cluster} not heard from since {heard}");
                 (reasons::CLUSTER_UNREACHABLE, why)
             }
+            (None, _) => (reasons::CLUSTER_UNREACHABLE, format!("no response from cluster {cluster}")),
         };
         let last = match self.report {
             Some(Report { facts: Some(facts), .. }) => {

@@ -1,5 +1,5 @@
-//! The rows of bound objects, uncombined: filtered, in order, and in pages. Nothing is kept for it: a page is made
-//! from the facts when it is asked for.
+//! The rows of bound objects, uncombined: filtered, in order, and in pages. A query makes its page from the facts;
+//! nothing is kept for it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -133,7 +133,7 @@ pub struct BoundRow {
     pub key: BoundRowKey,
     /// Of the cluster.
     pub metadata: Arc<ClusterMetadata>,
-    /// Whether the object exists there; `None` if that is not known.
+    /// Whether the object exists there; `None` if the engine does not know.
     pub found: Option<bool>,
     /// By the strictest of the policies.
     pub stale: bool,
@@ -160,7 +160,7 @@ pub struct RowVariables {
 }
 
 impl CombinedStatuses {
-    /// `None` while it is not known what is bound.
+    /// `None` before the lists of what policies can bind.
     pub(super) fn rows_of(
         &self,
         query: &BoundRowsQuery,

@@ -97,7 +97,7 @@ impl Engine {
         })
     }
 
-    /// The rows of bound objects in their clusters; `None` while it is not known what is bound.
+    /// The rows of bound objects in their clusters; `None` before the lists of what policies can bind.
     pub fn bound_rows(&self, query: &BoundRowsQuery) -> Option<BoundRows> {
         let grouping = self.grouping(OwnKind::BindingPolicy).filter(|_| self.synced)?;
         grouping.bound_rows(query, (&self.feeds, &self.clusters))

@@ -4,8 +4,8 @@ use std::{
     future::Future,
     pin::Pin,
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -13,49 +13,63 @@ use std::{
 use bellwether_engine::{BoundRow, BoundRowKey, ClusterMetadata, GroupKind, NamespacedName, ServedResource};
 use bellwether_model::State;
 use bellwether_server::{
-    Access, Api, BoundObjects, Decision, FullRow, Guard, QueryRequest, QueryResponse, Refusal, Reviews,
-    RowsPage, RowsRequest,
+    Access, Api, Denied, FullRow, Guard, Permit, QueryRequest, QueryResponse, Refusal, Reviewed, Reviews,
+    RowReader, RowsPage, RowsRequest, ServedKind,
 };
+use http::HeaderMap;
+use k8s_openapi::api::authentication::v1::UserInfo;
 use rstest::rstest;
 use serde_json::{Value, json};
-use tokio::time::{advance, pause};
+use tokio::{
+    join,
+    time::{advance, sleep},
+};
 
 use crate::{Known, code, exchange};
 
 /// Ten rows of the Deployment `web`; nothing else is bound.
-struct Fleet;
+#[derive(Default)]
+struct Fleet {
+    discoveries: AtomicUsize,
+    /// Of queries whose evaluation goes on after the response: those over the collector `slow`.
+    evaluations: Mutex<Vec<Permit>>,
+}
 
 type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
 
-impl BoundObjects for Fleet {
-    fn kind<'a>(
-        &'a self,
-        word: &'a str,
-        as_kubectl: bool,
-    ) -> Pending<'a, Option<(GroupKind, ServedResource)>> {
-        let served = |plural: &str, namespaced| ServedResource {
-            version: "v1".into(),
-            versions: Box::default(),
-            plural: plural.into(),
-            namespaced,
-            has_status: true,
-        };
-        let deployment = || (GroupKind::new("apps", "Deployment"), served("deployments", true));
-        let kind = match word {
-            "deployments" | "deployments.apps" => Some(deployment()),
-            "deploy" if as_kubectl => Some(deployment()),
-            "nodes" => Some((GroupKind::new("", "Node"), served("nodes", false))),
+fn served(kind: GroupKind, plural: &str, namespaced: bool) -> ServedKind {
+    let served = ServedResource {
+        version: "v1".into(),
+        versions: Box::default(),
+        plural: plural.into(),
+        namespaced,
+        has_status: true,
+    };
+    (kind, served)
+}
+
+fn deployments() -> ServedKind {
+    served(GroupKind::new("apps", "Deployment"), "deployments", true)
+}
+
+impl RowReader for Fleet {
+    fn kind(&self, word: &str) -> Result<Option<ServedKind>, Refusal> {
+        Ok(match word {
+            "deployments" | "deployments.apps" => Some(deployments()),
+            "nodes" => Some(served(GroupKind::new("", "Node"), "nodes", false)),
             _ => None,
-        };
-        Box::pin(async { Ok(kind) })
+        })
     }
 
-    fn rows(&self, RowsRequest { query, full, .. }: RowsRequest) -> Pending<'_, RowsPage> {
+    fn discover<'a>(&'a self, word: &'a str) -> Pending<'a, Option<ServedKind>> {
+        self.discoveries.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move { Ok(Some(deployments()).filter(|_| word == "deploy")) })
+    }
+
+    fn rows(&self, RowsRequest { query, full, .. }: RowsRequest, _permit: Permit) -> Pending<'_, RowsPage> {
         Box::pin(async move {
             if query.names.iter().any(|name| **name == *"unbound") {
-                return Err(Refusal::NotBound(
-                    "Deployment shop/unbound is bound by no BindingPolicy".to_owned(),
-                ));
+                return Err(Refusal::NotBound("no BindingPolicy binds Deployment shop/unbound".to_owned()));
             }
             if query.names.iter().any(|name| **name == *"gone") {
                 return Err(Refusal::Absent);
@@ -78,9 +92,14 @@ impl BoundObjects for Fleet {
         })
     }
 
-    fn query(&self, request: QueryRequest, kind: GroupKind) -> Pending<'_, QueryResponse> {
-        let results = vec![json!({"collector": request.collectors[0].name, "kind": kind.to_string()})];
-        Box::pin(async { Ok(QueryResponse { results, errors: Vec::new() }) })
+    fn query(&self, request: QueryRequest, kind: GroupKind, permit: Permit) -> Pending<'_, Vec<u8>> {
+        let name = &request.collectors[0].name;
+        if name == "slow" {
+            self.evaluations.lock().expect("no panic").push(permit);
+        }
+        let results = vec![json!({"collector": name, "kind": kind.to_string()})];
+        let response = QueryResponse { results, errors: Vec::new() };
+        Box::pin(async move { Ok(serde_json::to_vec(&response).expect("JSON")) })
     }
 }
 
@@ -102,34 +121,55 @@ fn row(number: usize) -> BoundRow {
     }
 }
 
-/// Tokens are names of users: `viewer` may read the namespace `shop`, `admin` everything, and for any other, the
-/// API server does not respond.
+/// Tokens are names of users: `viewer` may read the namespace `shop`, `admin` everything. Names with `stolen` are
+/// invalid tokens, and for any other, the API server does not respond.
 #[derive(Default)]
 struct Rights {
-    is_revoked: std::sync::atomic::AtomicBool,
-    reviews: AtomicUsize,
+    is_revoked: AtomicBool,
+    token_reviews: AtomicUsize,
+    access_reviews: AtomicUsize,
+}
+
+impl Rights {
+    /// TokenReviews and SubjectAccessReviews.
+    fn reviews(&self) -> [usize; 2] {
+        [&self.token_reviews, &self.access_reviews].map(|count| count.load(Ordering::Relaxed))
+    }
 }
 
 impl Reviews for Rights {
-    fn decide<'a>(
+    fn user<'a>(
         &'a self,
         token: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Reviewed<Option<UserInfo>>> + Send + 'a>> {
+        self.token_reviews.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            sleep(Duration::from_millis(10)).await;
+            let user = UserInfo { username: Some(token.to_owned()), ..UserInfo::default() };
+            match token {
+                "admin" | "viewer" => Ok(Some(user)),
+                stolen if stolen.starts_with("stolen") => Ok(None),
+                _ => Err("no response from the API server".to_owned()),
+            }
+        })
+    }
+
+    fn may<'a>(
+        &'a self,
+        user: &'a UserInfo,
         access: &'a Access,
-    ) -> Pin<Box<dyn Future<Output = Result<Decision, String>> + Send + 'a>> {
-        self.reviews.fetch_add(1, Ordering::Relaxed);
-        let allowed = |allowed| if allowed { Decision::Allowed } else { Decision::NotAllowed };
-        let decision = match token {
-            "admin" => Ok(Decision::Allowed),
-            "viewer" => Ok(allowed(access.namespace == "shop" && !self.is_revoked.load(Ordering::Relaxed))),
-            "stolen" => Ok(Decision::InvalidToken),
-            _ => Err("no response from the API server".to_owned()),
-        };
-        Box::pin(async { decision })
+    ) -> Pin<Box<dyn Future<Output = Reviewed<bool>> + Send + 'a>> {
+        self.access_reviews.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            sleep(Duration::from_millis(10)).await;
+            let is_revoked = self.is_revoked.load(Ordering::Relaxed);
+            Ok(user.username.as_deref() == Some("admin") || (access.namespace == "shop" && !is_revoked))
+        })
     }
 }
 
 fn api(guard: Guard) -> Api {
-    Api::default().with_rows(Arc::new(Fleet), Arc::new(guard))
+    Api::default().with_rows(Arc::new(Fleet::default()), Arc::new(guard))
 }
 
 /// The status code and the JSON of the response, without a guard.
@@ -161,7 +201,7 @@ async fn without_tokens_only_addresses_are_served() {
 }
 
 #[tokio::test]
-async fn long_names_are_refused_before_the_guard_remembers_them() {
+async fn long_names_are_refused() {
     let path = format!("/api/v1/rows/deployments.apps/{}/web", "n".repeat(300));
     assert_eq!(get_as(guard(), "viewer", &path).await.0, 400);
 }
@@ -256,7 +296,7 @@ async fn paths(#[case] path: &str, #[case] expected: u16) {
 async fn an_object_that_is_not_bound_is_named() {
     let (code, body) = get("/api/v1/rows/deployments.apps/shop/unbound").await;
     assert_eq!(code, 404);
-    assert_eq!(body["message"], "Deployment shop/unbound is bound by no BindingPolicy");
+    assert_eq!(body["message"], "no BindingPolicy binds Deployment shop/unbound");
 }
 
 #[rstest]
@@ -293,38 +333,151 @@ async fn what_may_not_be_read_looks_like_what_is_not_there() {
     assert_eq!(text(&unknown.1), text(&denied.1));
 }
 
-#[tokio::test]
-async fn a_decision_holds_for_a_short_time() {
-    pause();
+fn headers(token: &str) -> HeaderMap {
+    let value = format!("Bearer {token}").parse().expect("a value");
+    [(http::header::AUTHORIZATION, value)].into_iter().collect()
+}
+
+fn watched_guard() -> (Arc<Rights>, Guard) {
     let rights = Arc::new(Rights::default());
-    let guard = Guard::new(Arc::clone(&rights) as Arc<dyn Reviews>);
-    let headers = |token: &str| {
-        let value = format!("Bearer {token}").parse().expect("a value");
-        [(http::header::AUTHORIZATION, value)].into_iter().collect()
-    };
-    let web = Access::to("apps", "deployments", "shop", Some("web"));
+    (Arc::clone(&rights), Guard::new(rights))
+}
+
+fn web(namespace: &str) -> Access {
+    Access::to("apps", "deployments", namespace, Some("web"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_holds_for_a_short_time() {
+    let (rights, guard) = watched_guard();
+    let viewer = headers("viewer");
+    let may_read = async || guard.may_read(&viewer, &web("shop")).await;
     for _ in 0..3 {
-        assert_eq!(guard.check(&headers("viewer"), &web).await, Ok(()));
+        assert_eq!(may_read().await, Ok(true));
     }
-    assert_eq!(rights.reviews.load(Ordering::Relaxed), 1);
+    assert_eq!(rights.reviews(), [1, 1]);
     rights.is_revoked.store(true, Ordering::Relaxed);
-    advance(Duration::from_secs(29)).await;
-    assert_eq!(guard.check(&headers("viewer"), &web).await, Ok(()));
+    advance(Duration::from_secs(14)).await;
+    assert_eq!(may_read().await, Ok(true));
     advance(Duration::from_secs(2)).await;
-    assert!(guard.check(&headers("viewer"), &web).await.is_err());
+    assert_eq!(may_read().await, Ok(false));
     // A right that is granted counts sooner.
     rights.is_revoked.store(false, Ordering::Relaxed);
     advance(Duration::from_secs(6)).await;
-    assert_eq!(guard.check(&headers("viewer"), &web).await, Ok(()));
-    // Another object is another decision.
-    let other = Access::to("apps", "deployments", "infra", Some("web"));
-    assert!(guard.check(&headers("viewer"), &other).await.is_err());
+    assert_eq!(may_read().await, Ok(true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_user_of_a_token_is_reviewed_once() {
+    let (rights, guard) = watched_guard();
+    let viewer = headers("viewer");
+    assert_eq!(guard.authenticate(&viewer).await, Ok(()));
+    assert_eq!(guard.may_read(&viewer, &web("shop")).await, Ok(true));
+    assert_eq!(guard.may_read(&viewer, &web("infra")).await, Ok(false));
+    assert_eq!(rights.reviews(), [1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_requests_at_the_same_time_are_reviewed_once() {
+    let (rights, guard) = watched_guard();
+    let (viewer, shop) = (headers("viewer"), web("shop"));
+    let may_read = || guard.may_read(&viewer, &shop);
+    let all = join!(may_read(), may_read(), may_read());
+    assert_eq!(all, (Ok(true), Ok(true), Ok(true)));
+    assert_eq!(rights.reviews(), [1, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn invalid_tokens_do_not_take_the_places_of_users() {
+    let (rights, guard) = watched_guard();
+    assert_eq!(guard.may_read(&headers("viewer"), &web("shop")).await, Ok(true));
+    let before = rights.reviews();
+    let tokens: Vec<_> = (0..5000).map(|number| headers(&format!("stolen-{number}"))).collect();
+    for tokens in tokens.chunks(8) {
+        let all = futures::future::join_all(tokens.iter().map(|token| guard.authenticate(token))).await;
+        assert!(all.iter().all(|result| *result == Err(Denied::InvalidToken)));
+    }
+    assert_eq!(guard.authenticate(&tokens[4999]).await, Err(Denied::InvalidToken));
+    assert_eq!(guard.may_read(&headers("viewer"), &web("shop")).await, Ok(true));
+    assert_eq!(rights.reviews(), [before[0] + 5000, before[1]]);
+}
+
+/// The API server responds to nothing for a minute.
+struct Hanging;
+
+impl Reviews for Hanging {
+    fn user<'a>(
+        &'a self,
+        _token: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Reviewed<Option<UserInfo>>> + Send + 'a>> {
+        Box::pin(async {
+            sleep(Duration::from_mins(1)).await;
+            Err("no response".to_owned())
+        })
+    }
+
+    fn may<'a>(
+        &'a self,
+        _user: &'a UserInfo,
+        _access: &'a Access,
+    ) -> Pin<Box<dyn Future<Output = Reviewed<bool>> + Send + 'a>> {
+        Box::pin(async { Ok(true) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn few_reviews_are_in_flight() {
+    let guard = Guard::new(Arc::new(Hanging));
+    let tokens: Vec<_> = (0..20).map(|number| headers(&format!("t{number}"))).collect();
+    let all = futures::future::join_all(tokens.iter().map(|token| guard.authenticate(token))).await;
+    let busy = all.iter().filter(|result| **result == Err(Denied::Busy)).count();
+    let asked = all.iter().filter(|result| matches!(result, Err(Denied::Unavailable(_)))).count();
+    assert_eq!((asked, busy), (8, 12));
+}
+
+#[tokio::test]
+async fn discovery_is_not_repeated_for_the_same_word() {
+    let fleet = Arc::new(Fleet::default());
+    let objects = json!({"kind": "deploy", "namespace": "shop", "names": ["web"]});
+    let api = Api::default().with_rows(Arc::clone(&fleet) as Arc<dyn RowReader>, Arc::new(guard()));
+    for _ in 0..3 {
+        assert_eq!(post_to(&api, "viewer", &query(&objects)).await.0, 200);
+    }
+    assert_eq!(fleet.discoveries.load(Ordering::Relaxed), 1);
+}
+
+/// The response says so, and not that the request is too large. An evaluation counts until it ends.
+#[tokio::test]
+async fn a_controller_with_too_many_queries_is_busy() {
+    let fleet = Arc::new(Fleet::default());
+    let api = Api::default().with_rows(Arc::clone(&fleet) as Arc<dyn RowReader>, Arc::new(guard()));
+    let mut slow = query(&json!({"kind": "deployments"}));
+    slow["collectors"][0]["name"] = json!("slow");
+    for _ in 0..4 {
+        assert_eq!(post_to(&api, "admin", &slow).await.0, 200);
+    }
+    let header = "authorization: Bearer admin\r\n";
+    let (head, body) =
+        exchange(Known::default(), api.clone(), "POST", "/api/v1/query", header, &slow.to_string()).await;
+    assert_eq!(code(&head), 503);
+    assert!(head.contains("retry-after: 5"), "{head}");
+    assert!(body.contains("too many requests at the same time. Try again later"), "{body}");
+    // Rows without objects do not wait for queries.
+    let path = "/api/v1/rows/deployments.apps";
+    let (head, _) = exchange(Known::default(), api.clone(), "GET", path, header, "").await;
+    assert_eq!(code(&head), 200);
+    fleet.evaluations.lock().expect("no panic").clear();
+    assert_eq!(post_to(&api, "admin", &slow).await.0, 200);
 }
 
 async fn post(token: &str, body: &Value) -> (u16, Value) {
+    post_to(&api(guard()), token, body).await
+}
+
+async fn post_to(api: &Api, token: &str, body: &Value) -> (u16, Value) {
     let header = format!("authorization: Bearer {token}\r\n");
     let (head, body) =
-        exchange(Known::default(), api(guard()), "POST", "/api/v1/query", &header, &body.to_string()).await;
+        exchange(Known::default(), api.clone(), "POST", "/api/v1/query", &header, &body.to_string()).await;
     (code(&head), serde_json::from_str(&body).unwrap_or_default())
 }
 
