@@ -7,17 +7,18 @@ use serde_json::Value as Json;
 /// As kubectl prints a missing value.
 const NONE: &str = "<none>";
 
-/// The rows have a value for each column.
+/// The rows have a value for each column. `counts` is the column whose numbers have bars, where the screen has room.
 pub(crate) fn print<'a, R: Iterator<Item = &'a TypedValue>>(
     columns: impl Iterator<Item = &'a str>,
     rows: impl Iterator<Item = R>,
+    counts: Option<usize>,
     screen: Screen,
 ) -> String {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         return "No rows.\n".to_owned();
     }
-    let mut grid = Grid::new(columns.map(header));
+    let mut grid = Grid::new(columns.map(header)).with_bars(counts);
     let cell = |value: &TypedValue| {
         let is_number = value.type_ == ValueType::Number;
         GridCell { text: text(value).unwrap_or_else(|| NONE.to_owned()), is_number }

@@ -111,13 +111,19 @@ pub fn percent(done: Option<u8>) -> String {
 pub fn bar(done: Option<u8>) -> String {
     const CELLS: usize = 9;
     let halves = usize::from(done.unwrap_or(0)) * 2 * CELLS / 100;
-    let mut bar = "█".repeat(halves / 2);
-    if halves % 2 == 1 {
-        bar.push('▌');
-    }
+    let mut bar = blocks(halves);
     let dots = CELLS.saturating_sub(halves.div_ceil(2));
     bar.push_str(&"·".repeat(dots));
     format!("{bar} {}", percent(done)).trim_end().to_owned()
+}
+
+/// A line as long as this many halves of a column.
+pub(crate) fn blocks(halves: usize) -> String {
+    let mut blocks = "█".repeat(halves / 2);
+    if halves % 2 == 1 {
+        blocks.push('▌');
+    }
+    blocks
 }
 
 /// Wraps a text at `width` columns. Words may contain color codes.

@@ -119,7 +119,7 @@ pub struct Query {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum QueryFormat {
-    /// Text, cut to the width of the terminal
+    /// Text; on a terminal cut to its width, with bars for the counts of groups
     Table,
     /// Text, not cut
     Wide,

@@ -73,7 +73,7 @@ impl CombinedStatus {
     pub(super) fn table(&self, screen: Screen) -> String {
         let (names, rows) = (&self.result.column_names, &self.result.rows);
         let columns = names.iter().map(String::as_str);
-        let table = result_table::print(columns, rows.iter().map(|row| row.columns.iter()), screen);
+        let table = result_table::print(columns, rows.iter().map(|row| row.columns.iter()), None, screen);
         let states = rows.iter().map(|row| self.value(&row.columns, STATE));
         // The headers are the first line.
         let lines = table.lines().zip(iter::once(None).chain(states));

@@ -62,7 +62,8 @@ pub(super) fn ask(address: &str, command: &Query, input: &Input) -> Result<FromC
             errors.extend(response.errors);
             for (result, named) in response.results.into_iter().zip(input.collectors.iter().cycle()) {
                 let offset = command.offset.unwrap_or(named.offset);
-                answers.push(Answer::from_json(&result, offset).ok_or_else(|| unexpected(&client))?);
+                let answer = Answer::from_json(&result, offset).ok_or_else(|| unexpected(&client))?;
+                answers.push(answer.with_counts(named.counts()));
             }
         }
         Ok(FromController { answers, errors })

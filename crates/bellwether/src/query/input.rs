@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Result;
-use bellwether_api::{GROUP, StatusCollectorSpec, VERSION};
+use bellwether_api::{Aggregator, GROUP, StatusCollectorSpec, VERSION};
 use bellwether_input::ObjectLocation;
 use bellwether_inspect::{fleet::Shape, shell::program};
 use bellwether_model::{Object, Plan};
@@ -39,6 +39,15 @@ pub(super) struct NamedCollector {
     pub(super) columns: Option<Vec<String>>,
     pub(super) limit: u64,
     pub(super) offset: u64,
+}
+
+impl NamedCollector {
+    /// The first column that counts rows of groups.
+    pub(super) fn counts(&self) -> Option<&str> {
+        let has_groups = !self.spec.group_by.is_empty();
+        let mut fields = self.spec.combined_fields.iter().filter(|_| has_groups);
+        fields.find(|field| field.type_ == Aggregator::Count).map(|field| &*field.name)
+    }
 }
 
 impl Input {

@@ -89,7 +89,7 @@ fn answers_of(evaluated: &Evaluated, input: &Input, command: &Query) -> Vec<Answ
         let limit = command.limit.unwrap_or(named.limit);
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let result = table.page(&named.name, size(offset), size(limit));
-        Answer::new(evaluated, result, named.columns.as_deref(), offset)
+        Answer::new(evaluated, result, named.columns.as_deref(), offset).with_counts(named.counts())
     };
     tables.map(answer).collect()
 }

@@ -24,6 +24,8 @@ pub(crate) struct Answer {
     /// The indexes of the columns to show.
     shown: Vec<usize>,
     offset: u64,
+    /// The shown column with the counts of groups.
+    counts: Option<usize>,
 }
 
 impl Answer {
@@ -40,7 +42,14 @@ impl Answer {
                 .filter_map(|column| result.column_names.iter().position(|name| name == column))
                 .collect(),
         };
-        Self { object: evaluated.object.clone(), clusters: evaluated.clusters.clone(), result, shown, offset }
+        let (object, clusters) = (evaluated.object.clone(), evaluated.clusters.clone());
+        Self { object, clusters, result, shown, offset, counts: None }
+    }
+
+    /// Its table has bars for the counts in the column of this name.
+    pub(super) fn with_counts(self, column: Option<&str>) -> Self {
+        let counts = self.names().position(|name| Some(name) == column);
+        Self { counts, ..self }
     }
 
     /// From the JSON that it is serialised to. `None` if it is something else.
@@ -87,7 +96,7 @@ impl Answer {
             column_names: fields.column_names.clone(),
         };
         let shown = (0..result.column_names.len()).collect();
-        Some(Self { object, clusters: fields.clusters, result, shown, offset })
+        Some(Self { object, clusters: fields.clusters, result, shown, offset, counts: None })
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -141,7 +150,8 @@ impl Answer {
     }
 
     fn table(&self, screen: Screen) -> String {
-        result_table::print(self.names(), self.result.rows.iter().map(|row| self.values(row)), screen)
+        let rows = self.result.rows.iter().map(|row| self.values(row));
+        result_table::print(self.names(), rows, self.counts, screen)
     }
 }
 

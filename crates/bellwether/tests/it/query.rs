@@ -259,6 +259,32 @@ fn on_a_terminal_of_80_columns(#[case] format: &str, #[case] expected: &str) {
     assert_eq!(run.stdout.lines().all(|line| line.chars().count() <= 80), format == "table", "{run}");
 }
 
+/// Where the table is read by a person, counts of groups have bars, if there is room for them.
+#[rstest]
+#[case(40)]
+#[case(80)]
+#[case(120)]
+fn bars(#[case] columns: u16) {
+    let fleet =
+        ["--cluster", "east=east", "--cluster", "north=north", "--cluster", "west=west", "--now", NOW];
+    let histogram = "SELECT propagation.health, COUNT(*), SUM(status.availableReplicas) AS available FROM deployments GROUP \
+                     BY 1 ORDER BY 2 DESC";
+    let run = on_a_terminal(&mut command(&[&[histogram], &fleet[..]].concat()), columns);
+    assert!(run.stdout.lines().all(|line| line.chars().count() <= usize::from(columns)), "{run}");
+    assert_snapshot!(format!("bars_{columns}"), run);
+}
+
+/// Programs read the table in a pipe and `-o wide`; a total has nothing to be compared with.
+#[rstest]
+#[case::wide(&["SELECT propagation.health, COUNT(*) FROM deployments GROUP BY 1", "-o", "wide"])]
+#[case::not_grouped(&["SELECT COUNT(*) FROM deployments"])]
+#[case::not_counted(&["SELECT propagation.health, SUM(status.availableReplicas) FROM deployments GROUP BY 1"])]
+fn no_bars(#[case] arguments: &[&str]) {
+    let fleet = ["--cluster", "east=east", "--cluster", "west=west", "--now", NOW];
+    let run = on_a_terminal(&mut command(&[arguments, &fleet[..]].concat()), 80);
+    assert!(run.code == Some(0) && !run.stdout.contains('█'), "{run}");
+}
+
 #[test]
 fn a_statement_as_a_collector() {
     let sql = "SELECT COUNT(*), inventory.labels['region'] AS region FROM deployments WHERE propagation.health <> 'Ready' GROUP \
