@@ -105,7 +105,7 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         let assessor = Assessor { dialect: Dialect::Native, context, evidence: true };
         let (mut rows, mut problems, mut notes) =
             (Vec::new(), observation.notes.problems.clone(), observation.notes.notes.clone());
-        problems.extend(observation.notes.unread_clusters.iter().cloned());
+        problems.extend(observation.notes.unread_clusters.iter().map(ToString::to_string));
         // With --rules or --no-builtin, the user wants the verdict of those rules on the stored status.
         let is_counted = rules.is_empty() && !no_builtin && location.clusters.is_empty();
         let applications = Observation::open(&location, now, GroupQuery::All { all_namespaces: false });

@@ -43,11 +43,12 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
     let observation = Observation::open(&location, command.input.now(), GroupQuery::One(&command.name))?;
     let group = observation.group(&command.name)?;
     let mut state = WaitState::new(&group, command.options())?;
-    let (end, last) = match observation.cluster() {
+    let (end, last, unread_clusters) = match observation.cluster() {
         // Files do not change.
         None => {
             let end = state.check(Ok(&group), SignedDuration::ZERO, None);
-            (end.unwrap_or_else(|| state.time_out(&group, true, None)), Some(group))
+            let unread = observation.notes.unread_clusters.iter().map(ToString::to_string).collect();
+            (end.unwrap_or_else(|| state.time_out(&group, true, None)), Some(group), unread)
         }
         Some(cluster) => {
             let scope = observation.scope_of(&group);
@@ -81,12 +82,15 @@ fn wait(command: &Wait, begun: Instant, screen: Screen) -> Result<Outcome> {
     let _ = writeln!(text, "{}", printable(&end.text));
     let is_ready = outcome == WaitOutcome::Reached;
     let below: Vec<_> = observation.notes.of_below(is_ready).map(|(_, note)| note.clone()).collect();
-    let Notes { mut problems, unread_clusters, mut notes, forbidden, .. } = observation.notes;
+    let Notes { mut problems, mut notes, forbidden, .. } = observation.notes;
     problems.extend(unread_clusters);
     notes.extend(forbidden);
     notes.extend(below);
     Ok(Outcome { text, errors: problems, notes, code: exit_code(outcome), ..Outcome::default() })
 }
+
+/// The end, the last state of the group unless it was deleted, and the clusters that have never answered.
+type Ended = (WaitEnd, Option<Group>, Vec<String>);
 
 /// A group that is watched.
 struct WaitView<'c> {
@@ -99,10 +103,11 @@ struct WaitView<'c> {
 }
 
 impl WaitView<'_> {
-    /// The end, and the last state of the group unless it was deleted. None after a signal.
-    async fn run(self, state: &mut WaitState, screen: Screen) -> Result<Option<(WaitEnd, Option<Group>)>> {
+    /// None after a signal.
+    async fn run(self, state: &mut WaitState, screen: Screen) -> Result<Option<Ended>> {
         let mut stop = Stop::listen()?;
-        let mut live = LiveObservation::start(self.observation, self.cluster.client(), vec![self.scope]);
+        let mut live =
+            LiveObservation::start(self.observation, self.cluster.client(), vec![self.scope]).await;
         let is_terminal = stdout().is_terminal();
         let (mut canvas, mut log) = (Canvas::default(), ProgressLog::default());
         // Until the first list is complete.
@@ -127,12 +132,12 @@ impl WaitView<'_> {
                     output::print(&lines.into_iter().fold(String::new(), |text, line| text + &line + "\n"))?;
                 }
             }
-            if let Some(end) = end {
-                return Ok(Some((end, last)));
+            if elapsed >= self.timeout && end.is_none() {
+                end = Some(state.time_out(last.as_ref().unwrap_or(&self.group), false, silent_since));
             }
-            if elapsed >= self.timeout {
-                let end = state.time_out(last.as_ref().unwrap_or(&self.group), false, silent_since);
-                return Ok(Some((end, last)));
+            if let Some(end) = end {
+                let unread = live.unread_clusters().map(ToString::to_string).collect();
+                return Ok(Some((end, last, unread)));
             }
         }
     }

@@ -188,7 +188,7 @@ pub fn find_owners(location: &Location, now: Timestamp, object: &str) -> Result<
         };
         format!("{object}{place} is not a member of {groups}")
     });
-    problems.extend(observation.notes.unread_clusters);
+    problems.extend(observation.notes.unread_clusters.iter().map(ToString::to_string));
     Ok(WhoseAnswer { owners, conclusion, problems })
 }
 

@@ -124,7 +124,7 @@ pub(crate) fn with_notes(text: String, notes: Notes, groups: &[Group]) -> Outcom
     let is_bad = groups.is_empty() || groups.iter().any(|group| group.state != State::Ready);
     let below: Vec<_> = notes.of_below(!is_bad).map(|(_, note)| note.clone()).collect();
     let Notes { mut problems, unread_clusters, mut notes, forbidden, .. } = notes;
-    problems.extend(unread_clusters);
+    problems.extend(unread_clusters.iter().map(ToString::to_string));
     notes.extend(forbidden);
     notes.extend(below);
     let code = if problems.is_empty() { u8::from(is_bad) } else { BAD_INPUT };

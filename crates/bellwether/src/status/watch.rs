@@ -67,19 +67,18 @@ impl StatusWatch<'_> {
         screen: Screen,
     ) -> Result<Outcome> {
         let mut stop = Stop::listen()?;
-        let mut live = LiveObservation::start(observation, cluster.client(), scopes);
+        let mut live = LiveObservation::start(observation, cluster.client(), scopes).await;
         let is_terminal = stdout().is_terminal();
         let mut canvas = Canvas::default();
         let mut log = StatusLog::default();
         if !is_terminal {
             let Notes { notes, forbidden, unread_clusters, .. } = self.notes;
             let below = self.notes.of_below(false).map(|(_, note)| note);
-            notes
-                .iter()
-                .chain(forbidden)
-                .chain(unread_clusters)
-                .chain(below)
-                .for_each(|note| output::note(note));
+            notes.iter().chain(forbidden).for_each(|note| output::note(note));
+            for problem in unread_clusters {
+                output::note(&problem.to_string());
+            }
+            below.for_each(|note| output::note(note));
         }
         loop {
             tokio::select! {
@@ -113,7 +112,7 @@ impl StatusWatch<'_> {
         let all = wide || self.command.all;
         let flags = self.flags.clone();
         let mut notes = self.notes.notes.clone();
-        notes.extend(self.notes.unread_clusters.iter().cloned());
+        notes.extend(live.unread_clusters().map(ToString::to_string));
         let is_ready = groups.iter().all(|group| group.state == State::Ready);
         notes.extend(self.notes.of_below(is_ready).map(|(_, note)| note.clone()));
         let mut text = match (&self.one, groups.first()) {

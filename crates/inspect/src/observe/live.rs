@@ -3,13 +3,14 @@
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    mem,
     sync::Arc,
     time::Duration,
 };
 
 use bellwether_engine::{
     Cluster, ClusterEvent, ClusterSource, ClusterSources, Event, FeedEvent, FeedId, Group, GroupKind,
-    GroupRef, Lens, NamespacedName, ServedResource,
+    GroupRef, Lens, NamespacedName, ServedResource, Unreadable,
 };
 use bellwether_kube_io::{
     client::Connection,
@@ -18,7 +19,7 @@ use bellwether_kube_io::{
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, watch},
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -28,7 +29,7 @@ use super::{
     evaluator::{EvaluationScope, Evaluator},
     kind_request::KindRequest,
     listed_objects,
-    named_clusters::NamedCluster,
+    named_clusters::{ClusterProblem, NamedCluster},
     origin::Origin,
     stored_clusters::{StoredClusters, combined_status, requested},
 };
@@ -106,7 +107,9 @@ struct EngineFeeds<'l> {
     reader: &'l mut LiveReader,
     /// Set for files.
     origin: Option<&'l Origin>,
-    /// What files have, for the next step.
+    /// A named cluster that has not responded yet.
+    is_unread: bool,
+    /// What files have, and which kinds cannot be read yet, for the next step.
     listed: &'l RefCell<Vec<(EngineFeed, FeedEvent)>>,
 }
 
@@ -114,7 +117,11 @@ impl ClusterSource for EngineFeeds<'_> {
     fn follow(&mut self, feed: FeedId, kind: &GroupKind, lens: Arc<Lens>) {
         let id = EngineFeed(self.index, feed);
         match (&mut *self.reader, self.origin) {
-            (LiveReader::ApiServer(reader), _) => reader.follow(id, kind.clone(), lens),
+            (LiveReader::ApiServer(reader), _) => {
+                reader.follow(id, kind.clone(), lens);
+                let unread = FeedEvent::Unreadable(Unreadable::NotConnected);
+                self.listed.borrow_mut().extend(self.is_unread.then_some((id, unread)));
+            }
             (LiveReader::Files, Some(Origin::Files(files))) => {
                 let listed = files.list(vec![KindRequest { kind: kind.clone(), lens }]);
                 let events = listed.into_iter().flat_map(|(_, events)| events);
@@ -142,6 +149,7 @@ pub struct LiveObservation<'o> {
     /// One for each scope.
     watchers: Vec<Watcher>,
     clusters: &'o [NamedCluster],
+    unread_clusters: &'o [ClusterProblem],
     events: mpsc::Receiver<(EngineFeed, FeedEvent)>,
     listed_files: RefCell<Vec<(EngineFeed, FeedEvent)>>,
     /// When the clusters responded to a probe.
@@ -156,41 +164,50 @@ pub struct LiveObservation<'o> {
 }
 
 impl<'o> LiveObservation<'o> {
-    /// Starts to watch the groups of these scopes and their members. A named cluster that could not be read at first
-    /// stays so.
+    /// Starts to watch the groups of these scopes and their members. A named cluster that could not be read at first is
+    /// probed, and read as soon as it responds.
     ///
     /// # Panics
     ///
     /// If it is called outside of a Tokio runtime.
-    pub fn start(observation: &'o Observation, client: &Client, scopes: Vec<EvaluationScope>) -> Self {
+    pub async fn start(observation: &'o Observation, client: &Client, scopes: Vec<EvaluationScope>) -> Self {
         let clusters = &*observation.clusters;
         let (sender, events) = mpsc::channel(CAPACITY);
+        let (responses, responded) = mpsc::unbounded_channel();
+        let mut probes = JoinSet::new();
+        let mut connections = BTreeMap::new();
+        for cluster in clusters {
+            if let Some(connection) = cluster.connection().await {
+                let (answers, answered) = watch::channel(cluster.origin.is_ok());
+                connections.insert(&cluster.name, (connection.client.clone(), answered));
+                probes.spawn(probe(cluster.name.clone(), connection, answers, responses.clone()));
+            }
+        }
         let watcher = |scope: EvaluationScope| {
             let settings = ReaderSettings { namespace: scope.namespace.clone(), ..ReaderSettings::default() };
-            let reader = |client: &Client, settings| {
-                LiveReader::ApiServer(Box::new(Reader::start(client.clone(), settings, sender.clone())))
-            };
             let of_clusters = clusters.iter().filter_map(|cluster| {
-                let reader = match cluster.origin.as_ref().ok()? {
-                    Origin::Cluster(cluster) => reader(cluster.client(), ReaderSettings::default()),
-                    Origin::Files(_) => LiveReader::Files,
+                let reader = match connections.get(&cluster.name) {
+                    Some((client, answered)) => {
+                        let (client, mut answered) = (client.clone(), answered.clone());
+                        let answered = async move { drop(answered.wait_for(|answered| *answered).await) };
+                        let settings = ReaderSettings::default();
+                        let reader = Reader::start_after(answered, client, settings, sender.clone());
+                        LiveReader::ApiServer(Box::new(reader))
+                    }
+                    None if cluster.origin.is_ok() => LiveReader::Files,
+                    None => return None,
                 };
                 Some((cluster.name.clone(), reader))
             });
-            let hub = (Cluster::hub(), reader(client, settings));
+            let hub = Reader::start(client.clone(), settings, sender.clone());
+            let hub = (Cluster::hub(), LiveReader::ApiServer(Box::new(hub)));
             let readers = of_clusters.chain([hub]).collect();
             Watcher { evaluator: Evaluator::new(scope), readers, groups: BTreeMap::new() }
         };
-        let (responses, responded) = mpsc::unbounded_channel();
-        let mut probes = JoinSet::new();
-        for cluster in clusters {
-            if let Ok(Origin::Cluster(origin)) = &cluster.origin {
-                probes.spawn(probe(cluster.name.clone(), origin.connection().clone(), responses.clone()));
-            }
-        }
         let mut live = Self {
             watchers: scopes.into_iter().map(watcher).collect(),
             clusters,
+            unread_clusters: &observation.notes.unread_clusters,
             events,
             listed_files: RefCell::default(),
             responded,
@@ -199,9 +216,9 @@ impl<'o> LiveObservation<'o> {
             begun: Timestamp::now(),
             synced: None,
         };
+        let now = live.begun;
         for index in 0..live.watchers.len() {
             live.with_evaluator(index, |evaluator, feeds| {
-                let now = Timestamp::now();
                 evaluator.start(now, feeds);
                 let announcements = clusters.iter().flat_map(|cluster| cluster.announcement(now));
                 evaluator.announce(now, observation.origin.discovered(), announcements, feeds);
@@ -216,7 +233,7 @@ impl<'o> LiveObservation<'o> {
 
     /// Waits for a change, at most for a second, and evaluates the groups that may have changed.
     pub async fn changed(&mut self) {
-        let mut batch = Vec::new();
+        let mut batch = mem::take(self.listed_files.get_mut());
         if timeout(TICK, self.events.recv_many(&mut batch, BATCH)).await.is_ok() {
             sleep(BURST).await;
             while batch.len() < CAPACITY
@@ -225,7 +242,6 @@ impl<'o> LiveObservation<'o> {
                 batch.push(event);
             }
         }
-        batch.append(&mut self.listed_files.borrow_mut());
         self.step(batch);
         self.report_connections();
         let (now, begun, synced) = (Timestamp::now(), self.begun, self.synced.unwrap_or(Timestamp::MAX));
@@ -263,7 +279,9 @@ impl<'o> LiveObservation<'o> {
         for (name, reader) in readers {
             let named = self.clusters.iter().find(|cluster| cluster.name == *name);
             let origin = named.and_then(|cluster| cluster.origin.as_ref().ok());
-            sources.insert(name.clone(), EngineFeeds { index, reader, origin, listed });
+            let has_responded = evaluator.engine.cluster(name).is_some_and(|it| it.last_heard.is_some());
+            let is_unread = named.is_some() && origin.is_none() && !has_responded;
+            sources.insert(name.clone(), EngineFeeds { index, reader, origin, is_unread, listed });
         }
         act(evaluator, &mut sources);
     }
@@ -315,6 +333,17 @@ impl<'o> LiveObservation<'o> {
         })
     }
 
+    /// Of the named clusters that have not responded since the start. Files do not change.
+    pub fn unread_clusters(&self) -> impl Iterator<Item = &ClusterProblem> {
+        let has_responded = |cluster: &Cluster| {
+            self.watchers.iter().any(|Watcher { evaluator, readers, .. }| {
+                let heard = evaluator.engine.cluster(cluster).and_then(|status| status.last_heard);
+                matches!(readers.get(cluster), Some(LiveReader::ApiServer(_))) && heard > Some(self.begun)
+            })
+        };
+        self.unread_clusters.iter().filter(move |problem| !has_responded(&problem.cluster))
+    }
+
     /// By name within each scope.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
         self.watchers.iter().flat_map(|watcher| watcher.groups.values())
@@ -347,13 +376,17 @@ impl<'o> LiveObservation<'o> {
 async fn probe(
     cluster: Cluster,
     connection: Connection,
+    answers: watch::Sender<bool>,
     responses: mpsc::UnboundedSender<(Cluster, Timestamp)>,
 ) {
     loop {
         sleep(PROBE_INTERVAL).await;
         let is_there = matches!(timeout(PROBE_INTERVAL, connection.check()).await, Ok(Ok(())));
-        if is_there && responses.send((cluster.clone(), Timestamp::now())).is_err() {
-            return;
+        if is_there {
+            answers.send_replace(true);
+            if responses.send((cluster.clone(), Timestamp::now())).is_err() {
+                return;
+            }
         }
     }
 }

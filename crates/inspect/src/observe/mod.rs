@@ -38,6 +38,7 @@ use group_query::scopes_of;
 use kind_request::KindRequest;
 pub use live::LiveObservation;
 pub use location::{Flags, Location, Place};
+pub use named_clusters::ClusterProblem;
 use named_clusters::NamedCluster;
 pub use notes::Notes;
 pub(crate) use notes::not_shown;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::Arc,
     thread::{self, ScopedJoinHandle},
     time::Duration,
@@ -12,6 +13,7 @@ use bellwether_engine::{
     Cluster, ClusterEvent, ClusterMetadata, ClusterSources, Event, FeedEvent, FeedId, GroupKind,
     NamespacedName, Unreadable,
 };
+use bellwether_kube_io::client::Connection;
 use bellwether_model::{Object, Value};
 use jiff::Timestamp;
 
@@ -27,8 +29,22 @@ pub(super) struct NamedCluster {
     pub(super) name: Cluster,
     metadata: Arc<ClusterMetadata>,
     uid: Option<String>,
+    from: ReadFrom,
     /// Or why it cannot be read.
     pub(super) origin: Result<Origin, String>,
+}
+
+/// Why a named cluster could not be read, or not all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterProblem {
+    pub(super) cluster: Cluster,
+    why: String,
+}
+
+impl fmt::Display for ClusterProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cluster {}: {}", self.cluster.name(), self.why)
+    }
 }
 
 impl NamedCluster {
@@ -70,7 +86,18 @@ impl NamedCluster {
             name: Cluster::named(&cluster.name),
             metadata: Arc::new(metadata),
             uid: None,
+            from: cluster.from.clone(),
             origin: Err(error),
+        }
+    }
+
+    /// To watch its API server, which may answer later if it has not answered yet. `None` for files, and without a
+    /// valid kubeconfig.
+    pub(super) async fn connection(&self) -> Option<Connection> {
+        match (&self.origin, &self.from) {
+            (Ok(Origin::Cluster(cluster)), _) => Some(cluster.connection().clone()),
+            (Err(_), ReadFrom::ApiServer(login)) => login.connect().await.ok(),
+            (Ok(Origin::Files(_)), _) | (Err(_), ReadFrom::Files(_)) => None,
         }
     }
 
@@ -93,23 +120,19 @@ impl NamedCluster {
     }
 
     /// What could not be read.
-    pub(super) fn problems(&self) -> Vec<String> {
+    pub(super) fn problems(&self) -> Vec<ClusterProblem> {
         let problems = match &self.origin {
             Ok(Origin::Files(files)) => files.problems(),
             Ok(Origin::Cluster(_)) => Vec::new(),
             Err(error) => vec![error.clone()],
         };
-        problems.iter().map(|problem| self.about(problem)).collect()
+        problems.into_iter().map(|why| ClusterProblem { cluster: self.name.clone(), why }).collect()
     }
 
     /// `cluster west: …`
     pub(super) fn about(&self, problem: &str) -> String {
-        about(&self.name, problem)
+        format!("cluster {}: {problem}", self.name.name())
     }
-}
-
-fn about(cluster: &Cluster, problem: &str) -> String {
-    format!("cluster {}: {problem}", cluster.name())
 }
 
 /// The sources of an engine that reads the hub and named clusters once. A cluster that cannot be read has none, so that
@@ -129,7 +152,7 @@ pub(super) fn sources<'o>(hub: &'o Origin, clusters: &'o [NamedCluster]) -> Clus
 pub(super) struct Listed {
     pub(super) events: Vec<(FeedId, FeedEvent)>,
     /// Named clusters that stopped responding.
-    pub(super) problems: Vec<String>,
+    pub(super) problems: Vec<ClusterProblem>,
 }
 
 /// Lists what was requested since the last call, in all clusters at the same time; `None` without a request. `note` is
@@ -156,10 +179,10 @@ pub(super) fn list(
         for (cluster, (feeds, listing)) in others {
             match finished(listing).and_then(|listed| listed.map_err(|error| format!("{error:#}"))) {
                 Ok(events) => listed.events.extend(events.into_iter().flatten()),
-                Err(error) => {
+                Err(why) => {
                     let unread = |feed| (feed, FeedEvent::Unreadable(Unreadable::NotConnected));
                     listed.events.extend(feeds.into_iter().map(unread));
-                    listed.problems.push(about(cluster, &error));
+                    listed.problems.push(ClusterProblem { cluster: cluster.clone(), why });
                 }
             }
         }

@@ -6,6 +6,7 @@ use super::{
     cluster::{ObservedCluster, crds_not_installed},
     evaluator::{MembershipCycles, binding_policy, status_collector},
     is_application, is_group,
+    named_clusters::ClusterProblem,
     origin::Origin,
 };
 use crate::{shell::program, status::heading};
@@ -15,7 +16,7 @@ pub struct Notes {
     /// Errors: groups or objects that could not be read.
     pub problems: Vec<String>,
     /// Errors: named clusters that could not be read. What is known of the others is right.
-    pub unread_clusters: Vec<String>,
+    pub unread_clusters: Vec<ClusterProblem>,
     pub notes: Vec<String>,
     /// The kinds of members that the user may not list.
     pub forbidden: Vec<String>,

@@ -134,7 +134,7 @@ impl<Id: Copy + Eq + Hash + Send + Sync + 'static> Reader<Id> {
     }
 
     /// Sends no request before `permitted` completes.
-    pub(crate) fn start_after(
+    pub fn start_after(
         permitted: impl Future<Output = ()> + Send + 'static,
         client: Client,
         settings: ReaderSettings,

@@ -2,8 +2,8 @@
 //! stops answering.
 
 use std::{
-    io::{BufRead as _, BufReader},
-    process::{Command, Stdio},
+    io::{BufRead as _, BufReader, Lines, Read as _},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -92,6 +92,32 @@ impl Fleet {
     fn with_clusters(&self, arguments: &[&str]) -> Result<Run> {
         Ok(self.on_hub(arguments).args(self.clusters()).output()?.into())
     }
+
+    fn start(&self, arguments: &[&str]) -> Result<Running> {
+        let mut command = self.on_hub(arguments);
+        let command = command.args(self.clusters()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let lines = BufReader::new(child.stdout.take().context("a pipe")?).lines();
+        Ok(Running { child, lines })
+    }
+}
+
+/// A command that runs until its end is asked for.
+struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    fn next_line(&mut self) -> Result<String> {
+        Ok(self.lines.next().context("the command has ended")??)
+    }
+
+    fn stop(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
 }
 
 fn json(run: &Run) -> Result<Value> {
@@ -126,14 +152,8 @@ async fn a_cluster_that_stops_answering() -> Result<()> {
     let ready = fleet.with_clusters(&["wait", "policy/edge", "--timeout", "1m"])?;
     ensure!(ready.code == Some(0) && ready.stdout.contains("BindingPolicy edge: ready after "), "{ready}");
 
-    let mut watch = fleet
-        .on_hub(&["status", "policy/edge", "-w"])
-        .args(fleet.clusters())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let mut lines = BufReader::new(watch.stdout.take().context("a pipe")?).lines();
-    let first = lines.next().context("the watch has ended")??;
+    let mut watch = fleet.start(&["status", "policy/edge", "-w"])?;
+    let first = watch.next_line()?;
     ensure!(first.ends_with("BindingPolicy edge: Ready, 2/2 ready"), "{first}");
 
     west.pause_part(Part::ApiServer)?;
@@ -141,7 +161,7 @@ async fn a_cluster_that_stops_answering() -> Result<()> {
     ensure!(frozen.code == Some(2) && frozen.stderr.contains("error: cluster west: "), "{frozen}");
     ensure!(frozen.stdout.contains("west is stale"), "{frozen}");
     ensure!(frozen.stdout.contains("policy/edge  ? Unknown") && frozen.stdout.contains(" 1/2 "), "{frozen}");
-    let next = lines.next().context("the watch has ended")??;
+    let next = watch.next_line()?;
     ensure!(
         next.contains(
             "BindingPolicy edge: Unknown, 1/2 ready: Deployment/web @west: cluster west not heard from"
@@ -154,10 +174,28 @@ async fn a_cluster_that_stops_answering() -> Result<()> {
     })
     .await?;
 
+    // Commands that start without the cluster read it when it is back.
+    let mut late = fleet.start(&["status", "policy/edge", "-w", "--request-timeout", "2s"])?;
+    let mut wait = fleet.start(&["wait", "policy/edge", "--timeout", "2m", "--request-timeout", "2s"])?;
+    let first = late.next_line()?;
+    ensure!(
+        first.ends_with(
+            "BindingPolicy edge: Unknown, 1/2 ready: Deployment/web @west: no response from cluster west"
+        ),
+        "{first}"
+    );
+    let first = wait.next_line()?;
+    ensure!(first.contains("BindingPolicy edge: Unknown, 1/2 ready"), "{first}");
+
     west.resume_part(Part::ApiServer)?;
-    let back = lines.next().context("the watch has ended")??;
-    ensure!(back.ends_with("BindingPolicy edge: Ready, 2/2 ready"), "{back}");
-    watch.kill()?;
-    watch.wait()?;
+    for mut watch in [watch, late] {
+        let back = watch.next_line()?;
+        ensure!(back.ends_with("BindingPolicy edge: Ready, 2/2 ready"), "{back}");
+        watch.stop()?;
+    }
+    let code = wait.child.wait()?.code();
+    let mut errors = String::new();
+    wait.child.stderr.take().context("a pipe")?.read_to_string(&mut errors)?;
+    ensure!(code == Some(0) && errors.is_empty(), "{code:?}\n{errors}");
     Ok(())
 }
