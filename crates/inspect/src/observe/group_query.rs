@@ -1,10 +1,13 @@
 //! Which groups the user asks for, and which part of the cluster is read for them.
 
 use anyhow::{Result, bail};
-use bellwether_engine::Group;
+use bellwether_engine::{Group, NamespacedName};
 use jiff::Timestamp;
 
-use super::{EvaluationScope, Evaluator, Observation, Origin, drop_invented_times, object_name};
+use super::{
+    EvaluationScope, Evaluator, Observation, Origin, drop_invented_times, evaluator::binding_policy,
+    object_name,
+};
 use crate::shell::program;
 
 #[derive(Clone, Copy, Debug)]
@@ -86,9 +89,10 @@ impl Observation {
         let mut found: Vec<_> = self.groups().into_iter().filter(is_match).collect();
         match found.len() {
             1 => Ok(found.remove(0)),
-            0 if object_name::is_of_policy(word) && self.clusters.is_empty() => {
+            0 if self.clusters.is_empty() && (object_name::is_of_policy(word) || self.is_policy(word)) => {
                 bail!(
-                    "BindingPolicy {name}: name its clusters with --cluster NAME=KUBECONFIG or --cluster NAME=DIR"
+                    "cannot assess BindingPolicy {name}: the hub does not store the state of the objects in its clusters. \
+                     Name the clusters with --cluster NAME=KUBECONFIG or --cluster NAME=DIR"
                 )
             }
             0 => bail!("{}", self.group_not_found(word)),
@@ -106,6 +110,14 @@ impl Observation {
                 )
             }
         }
+    }
+
+    /// Whether a BindingPolicy has this name, which does not say a kind.
+    fn is_policy(&self, word: &str) -> bool {
+        let (namespace, kind, name) = object_name::group(word);
+        let name = NamespacedName::new("", name);
+        let is_there = || self.origin.with(&binding_policy(), &name, &|_| ()).is_ok_and(|it| it.is_some());
+        namespace.is_none() && kind.is_none() && is_there()
     }
 
     /// Whether `deploy/web` names an object that is not a group.

@@ -83,6 +83,7 @@ fn the_output_fits(#[case] columns: u16) {
 
 #[rstest]
 #[case::policy_without_clusters("no_cluster", &["status", "policy/edge"])]
+#[case::name_of_a_policy_without_clusters("no_cluster_by_name", &["wait", "edge"])]
 #[case::no_such_policy("no_policy", &["status", "policy/core", "--cluster", "east=east"])]
 #[case::no_such_group("no_group", &["status", "core", "--cluster", "east=east"])]
 #[case::duplicate("duplicate", &["status", "--cluster", "east=east", "--cluster", "east=west"])]
