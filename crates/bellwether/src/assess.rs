@@ -28,7 +28,7 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
         let error = "--explain, --no-builtin and --rules require --dialect native";
         return Ok(Outcome::bad_input(error.to_owned()));
     }
-    let inputs = match command.objects.inputs("assess") {
+    let inputs = match command.inputs() {
         Ok(inputs) => inputs,
         Err(error) => return Ok(Outcome::bad_input(error)),
     };
@@ -38,7 +38,12 @@ pub(crate) fn run(command: &Assess, screen: Screen) -> Result<Outcome> {
     };
     let context = command.objects.context(&chosen.rules);
     let assessor = Assessor { dialect: command.dialect, context, evidence: command.explain };
-    let read = bellwether_input::read(&inputs, &chosen.plan(), &|object| assessor.assess(object));
+    let plan = chosen.plan();
+    let mut read = Vec::new();
+    for (cluster, inputs) in inputs {
+        let entries = bellwether_input::read(&inputs, &plan, &|object| assessor.assess(object));
+        read.extend(entries.into_iter().map(|entry| entry.map(|row| row.in_cluster(cluster.clone()))));
+    }
     let text = match command.output {
         AssessFormat::Json => format!("{}\n", serde_json::to_string_pretty(&entries(&read))?),
         AssessFormat::Yaml => serde_saphyr::to_string(&entries(&read))?,
@@ -133,7 +138,8 @@ impl Page<'_> {
 
     fn table(&self, screen: Screen) -> Table {
         let native = self.rows.iter().any(|row| row.assessment.verdict().is_some());
-        let mut headers = vec!["NAMESPACE", "NAME", if native { "STATE" } else { "STATUS" }];
+        // A table omits a column without content.
+        let mut headers = vec!["CLUSTER", "NAMESPACE", "NAME", if native { "STATE" } else { "STATUS" }];
         if native {
             headers.extend(["FOR", "PROGRESS"]);
             headers.extend(self.wide.then_some(["REASON", "RULE"]).into_iter().flatten());
@@ -143,6 +149,7 @@ impl Page<'_> {
         for row in &self.rows {
             let state = row.assessment.state();
             let mut cells: Vec<Cell> = vec![
+                row.identity.cluster.clone().unwrap_or_default().into(),
                 printable(&row.identity.namespace).into_owned().into(),
                 row.identity.short().into(),
                 Cell::styled(format!("{} {}", sign(state), row.assessment.word()), style(state)),
@@ -150,8 +157,7 @@ impl Page<'_> {
             if let Some(verdict) = row.assessment.verdict() {
                 let progress = (verdict.state != State::Unknown).then_some(verdict.progress);
                 cells.push(verdict.since.map(|since| how_long(since, self.now)).unwrap_or_default().into());
-                // On a narrow screen, names and reasons need the room. A table omits a column without
-                // content.
+                // On a narrow screen, names and reasons need the room.
                 let has_room = screen.width.is_none_or(|width| width >= ROOM_FOR_BARS);
                 cells.push(if has_room { bar(progress).into() } else { Cell::default() });
                 if self.wide {

@@ -77,8 +77,8 @@ impl Assessor<'_> {
 }
 
 impl Row {
-    pub(crate) fn in_cluster(mut self, cluster: String) -> Self {
-        self.identity.cluster = Some(cluster);
+    pub(crate) fn in_cluster(mut self, cluster: Option<String>) -> Self {
+        self.identity.cluster = cluster;
         self
     }
 }

@@ -117,7 +117,7 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
                 let found = observation.with_in_clusters(&kind, &name, &|object| assessor.assess(object));
                 for row in found {
                     match row {
-                        Ok((cluster, row)) => rows.push(Ok(row.in_cluster(cluster))),
+                        Ok((cluster, row)) => rows.push(Ok(row.in_cluster(Some(cluster)))),
                         Err(problem) => problems.push(problem),
                     }
                 }

@@ -162,11 +162,9 @@ impl NamedClusterArgs {
             }
             labels.entry(&given.cluster).or_default().extend(given.labels.clone());
         }
+        refuse_duplicates(clusters.iter().map(|cluster| &*cluster.name))?;
         let mut named: Vec<ClusterToRead> = Vec::new();
         for cluster in clusters {
-            if named.iter().any(|other| *other.name == *cluster.name) {
-                return Err(format!("duplicate --cluster {:?}: use different names", cluster.name));
-            }
             let from = match &cluster.target {
                 ClusterTarget::Kubeconfig { path, context } => ReadFrom::ApiServer(ClientOptions {
                     kubeconfig: Some(path.clone()),
@@ -178,6 +176,35 @@ impl NamedClusterArgs {
             named.push(ClusterToRead { name: Arc::from(&*cluster.name), labels, from });
         }
         Ok(named)
+    }
+}
+
+pub(super) fn refuse_duplicates<'n>(names: impl Iterator<Item = &'n str>) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    for name in names {
+        if !known.insert(name) {
+            return Err(format!("duplicate --cluster {name:?}: use different names"));
+        }
+    }
+    Ok(())
+}
+
+/// A cluster whose objects are in a directory of manifests.
+#[derive(Clone, Debug)]
+pub struct ClusterDirectory {
+    pub name: String,
+    pub path: PathBuf,
+}
+
+/// A parser of values for clap.
+pub(super) fn directory(text: &str) -> Result<ClusterDirectory, String> {
+    let ClusterArgument { name, target } = cluster(text)?;
+    match target {
+        ClusterTarget::Directory(path) => Ok(ClusterDirectory { name, path }),
+        ClusterTarget::Kubeconfig { path, .. } => Err(format!(
+            "{} is not a directory. For objects in an API server, use kubectl get -o yaml",
+            path.display()
+        )),
     }
 }
 

@@ -6,7 +6,9 @@ mod http;
 mod query;
 mod rollups;
 
-pub use clusters::{ClusterArgs, ClusterArgument, ClusterLabels, ClusterTarget, NamedClusterArgs, cluster};
+pub use clusters::{
+    ClusterArgs, ClusterArgument, ClusterDirectory, ClusterLabels, ClusterTarget, NamedClusterArgs, cluster,
+};
 pub use groups::{
     Adopt, BelowArgs, Demo, FleetArgs, Goal, GroupFormat, InputArgs, Lint, LocationArgs, Status, Tree, Wait,
     Whose,
@@ -274,6 +276,9 @@ const ASSESS_HELP: &str = "Examples:
   # Assess the files of a directory; print JSON
   bellwether assess -f dump/ -o json
 
+  # Assess the objects of two clusters
+  bellwether assess --cluster east=dump/east --cluster west=dump/west
+
   # Also show the fields behind each state
   bellwether assess web.yaml --explain
 
@@ -364,6 +369,15 @@ pub struct Assess {
     #[command(flatten)]
     pub objects: Objects,
 
+    /// Read the objects of this cluster from a directory of manifests; can be repeated
+    #[arg(
+        long = "cluster",
+        value_name = "NAME=DIR",
+        value_parser = clusters::directory,
+        conflicts_with_all = ["named", "files"]
+    )]
+    pub clusters: Vec<ClusterDirectory>,
+
     /// The output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = AssessFormat::Table)]
     pub output: AssessFormat,
@@ -401,6 +415,20 @@ pub struct Explain {
     /// The output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = ExplainFormat::Text)]
     pub output: ExplainFormat,
+}
+
+/// Files and directories, with the name of their cluster, if the user names clusters.
+type ClusterInputs = (Option<String>, Vec<PathBuf>);
+
+impl Assess {
+    pub(crate) fn inputs(&self) -> Result<Vec<ClusterInputs>, String> {
+        if self.clusters.is_empty() {
+            return Ok(vec![(None, self.objects.inputs("assess")?)]);
+        }
+        clusters::refuse_duplicates(self.clusters.iter().map(|cluster| &*cluster.name))?;
+        let inputs = self.clusters.iter().cloned();
+        Ok(inputs.map(|ClusterDirectory { name, path }| (Some(name), vec![path])).collect())
+    }
 }
 
 /// Objects from files, and the rules to assess them with.

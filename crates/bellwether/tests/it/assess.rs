@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::{run, run_on_objects, run_with_input};
+use crate::{NOW, Run, bellwether, run, run_on_objects, run_with_input};
 
 const READY: &str = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\n";
 
@@ -38,6 +38,30 @@ fn as_yaml_with_evidence() {
 #[test]
 fn as_names() {
     assert_snapshot!(run_on_objects(&["assess", "shop.yaml", "list.yaml", "-o", "name"]));
+}
+
+/// The directories of the fleet in the examples.
+const CLUSTERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/clusters");
+
+#[rstest]
+#[case::table("table", &[])]
+#[case::json("json", &["-o", "json"])]
+#[case::both_clusters_have_the_name("same_name", &["--cluster", "east=north"])]
+#[case::no_directory("no_directory", &["--cluster", "north=README.md"])]
+#[case::with_a_file("with_a_file", &["README.md"])]
+fn clusters(#[case] name: &str, #[case] arguments: &[&str]) -> std::io::Result<()> {
+    let mut command =
+        bellwether(&["assess", "--cluster", "east=east", "--cluster", "west=west", "--now", NOW]);
+    let run = Run::from(command.args(arguments).current_dir(CLUSTERS).output()?);
+    // The JSON has many fields, of which only one is tested here.
+    if name == "json" {
+        let rows: Vec<Value> = serde_json::from_str(&run.stdout)?;
+        let of = |cluster: &str| rows.iter().filter(|row| row["cluster"] == cluster).count();
+        assert!(of("east") > 0 && of("east") + of("west") == rows.len(), "{run}");
+    } else {
+        assert_snapshot!(format!("clusters_{name}"), run);
+    }
+    Ok(())
 }
 
 #[rstest]
