@@ -42,21 +42,26 @@ impl Engine {
             return Vec::new();
         }
         let groups = self.groupings.iter().flat_map(|grouping| grouping.groups(&self.feeds, now));
-        let mut groups: Vec<_> = groups.map(|group| self.with_clusters(group)).collect();
+        let mut groups: Vec<_> = groups.collect();
+        for group in &mut groups {
+            self.add_clusters(group);
+        }
         groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
         groups
     }
 
     /// `None` if the group does not exist, or if one of its kinds is not known.
     pub fn group(&self, now: Timestamp, group: &GroupRef) -> Option<Group> {
-        let found = self.grouping(group.kind).filter(|_| self.synced)?.group(group, &self.feeds, now)?;
-        Some(self.with_clusters(found))
+        let mut found = self.grouping(group.kind).filter(|_| self.synced)?.group(group, &self.feeds, now)?;
+        self.add_clusters(&mut found);
+        Some(found)
     }
 
-    /// Adds the clusters that members in the hub are bound to.
-    fn with_clusters(&self, group: Group) -> Group {
+    /// Adds the clusters that members in the hub are bound to, if the group has none. It may be of another engine, which
+    /// reads no policies.
+    pub fn add_clusters(&self, group: &mut Group) {
         if group.clusters.is_some() {
-            return group;
+            return;
         }
         let mut reports = ClusterReports::default();
         for Member { kind, name, .. } in &group.members {
@@ -64,7 +69,7 @@ impl Engine {
                 grouping.add_cluster_reports(kind, name, &self.feeds, &mut reports);
             }
         }
-        Group { clusters: reports.into_clusters(), ..group }
+        group.clusters = reports.into_clusters();
     }
 
     pub(super) fn group_count(&self) -> usize {

@@ -86,14 +86,21 @@ impl EvaluationScope {
     /// With what the user wants to be evaluated, or not.
     pub(super) fn at(self, location: &Location) -> Self {
         let (without_rules, failed_after) = (location.is_without_health_rules(), location.failed_after);
-        let scope = Self { without_rules, failed_after, ..self };
-        if location.clusters.is_empty() { scope } else { scope.with_policies() }
+        Self { without_rules, failed_after, ..self }
     }
 
-    fn with_policies(mut self) -> Self {
+    /// With the policies, and what they bind in the named clusters.
+    pub(super) fn with_policies(mut self) -> Self {
+        if self.reads_clusters() {
+            return self;
+        }
         self.policies = if self.namespace.is_none() { Policies::Groups } else { Policies::Read };
         self.own.extend([binding_policy(), status_collector()]);
         self.with_rules()
+    }
+
+    pub(super) fn reads_clusters(&self) -> bool {
+        self.policies != Policies::NotRead
     }
 
     /// Other kinds in another namespace, evaluated in the same way.
@@ -174,7 +181,7 @@ impl Evaluator {
         clusters: impl IntoIterator<Item = Event>,
         sources: &mut ClusterSources<S>,
     ) {
-        if self.scope.policies == Policies::NotRead {
+        if !self.scope.reads_clusters() {
             return;
         }
         let kinds = Event::Cluster(Cluster::hub(), ClusterEvent::Kinds(Arc::new(hub)));

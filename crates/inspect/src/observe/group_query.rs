@@ -51,9 +51,11 @@ impl Observation {
             name.namespace.is_empty() || self.only_namespace.as_ref().is_none_or(is_selected)
         });
         groups.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
-        if self.clusters.is_empty() {
-            for group in &mut groups {
-                self.stored.add_to(group);
+        for group in &mut groups {
+            match &self.of_rollups {
+                _ if self.clusters.is_empty() => self.stored.add_to(group),
+                Some(evaluator) => evaluator.engine.add_clusters(group),
+                None => {}
             }
         }
         drop_invented_times(&mut groups, self.now, Timestamp::MAX);
@@ -68,7 +70,8 @@ impl Observation {
     pub fn scope_of(&self, group: &Group) -> EvaluationScope {
         let mut scopes = self.scopes();
         let index = scopes.iter().position(|scope| scope.has_groups_of(&group.kind)).unwrap_or_default();
-        scopes.swap_remove(index).with_rules()
+        let scope = scopes.swap_remove(index).with_rules();
+        if self.clusters.is_empty() { scope } else { scope.with_policies() }
     }
 
     /// The group that the user names: `wordpress`, `application/wordpress`, `blog/wordpress`,

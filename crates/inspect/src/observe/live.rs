@@ -185,7 +185,8 @@ impl<'o> LiveObservation<'o> {
         }
         let watcher = |scope: EvaluationScope| {
             let settings = ReaderSettings { namespace: scope.namespace.clone(), ..ReaderSettings::default() };
-            let of_clusters = clusters.iter().filter_map(|cluster| {
+            let clusters = clusters.iter().filter(|_| scope.reads_clusters());
+            let of_clusters = clusters.filter_map(|cluster| {
                 let reader = match connections.get(&cluster.name) {
                     Some((client, answered)) => {
                         let (client, mut answered) = (client.clone(), answered.clone());
@@ -249,6 +250,14 @@ impl<'o> LiveObservation<'o> {
             watcher.evaluate_changed(now, begun, synced);
             if self.clusters.is_empty() {
                 watcher.add_stored_clusters();
+            }
+        }
+        if let [watcher, other] = &mut *self.watchers
+            && other.evaluator.scope.reads_clusters()
+        {
+            for group in watcher.groups.values_mut() {
+                group.clusters = None;
+                other.evaluator.engine.add_clusters(group);
             }
         }
     }

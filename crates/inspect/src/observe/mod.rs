@@ -95,18 +95,22 @@ impl Observation {
             (Origin::Cluster(_), Some(namespace)) => scopes_of(query, namespace.clone()),
             (Origin::Cluster(_), None) | (Origin::Files(_), _) => (EvaluationScope::of_all(None), None),
         };
-        let observation = Self::new(origin, only_namespace, now, scope.at(location));
-        let of_rollups = of_rollups.map(|scope| Evaluator::new(scope.at(location)));
-        Ok(Self { of_rollups, ..observation }.with_clusters(location))
+        let has_clusters = !location.clusters.is_empty();
+        let (scope, of_rollups) = match (scope.at(location), of_rollups.map(|scope| scope.at(location))) {
+            // One evaluator reads the clusters for both.
+            (scope, Some(of_rollups)) if has_clusters => (scope, Some(of_rollups.with_policies())),
+            (scope, None) if has_clusters => (scope.with_policies(), None),
+            scopes => scopes,
+        };
+        let observation = Self::new(origin, only_namespace, now, scope);
+        Ok(Self { of_rollups: of_rollups.map(Evaluator::new), ..observation }.with_clusters(location))
     }
 
     /// Reads the objects of these kinds of Bellwether, and no members.
     pub fn read_own_kinds(location: &Location, now: Timestamp, own: &[GroupKind]) -> Result<Self> {
         let origin = Origin::open(location, false, now)?;
         let only_namespace = origin.only_namespace(false);
-        // Named clusters are there to be read; policies are not among these kinds.
-        let alone = Location { clusters: Vec::new(), ..location.clone() };
-        let scope = EvaluationScope::of(own, None).at(&alone);
+        let scope = EvaluationScope::of(own, None).at(location);
         let mut observation = Self::new(origin, only_namespace, now, scope).with_clusters(location);
         let Self { origin, evaluator, only_namespace, notes, .. } = &mut observation;
         let mut sources = named_clusters::sources(origin, &[]);

@@ -7,9 +7,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Cluster, Controller, Kubectl, Part, TIMEOUT, eventually};
+use bellwether_testkit::{Cluster, Controller, FaultProxy, Kubectl, Part, TIMEOUT, Verb, eventually};
 use serde_json::{Value, json};
 use tempfile::TempPath;
+use tokio::task::spawn_blocking;
 
 use crate::{Run, bellwether};
 
@@ -124,6 +125,30 @@ fn json(run: &Run) -> Result<Value> {
     serde_json::from_str(&run.stdout).with_context(|| run.to_string())
 }
 
+/// One evaluator reads the namespace of the Applications, another one the policies and the clusters.
+async fn clusters_are_read_once(hub: &Cluster, east: &Cluster) -> Result<()> {
+    let (to_hub, to_east) = (FaultProxy::before(hub).await?, FaultProxy::before(east).await?);
+    let via = |cluster: &Cluster, proxy: &FaultProxy| cluster.admin().via(proxy.address()).kubeconfig_file();
+    let fleet = Fleet { hub: via(hub, &to_hub)?, east: via(east, &to_east)?, west: via(east, &to_east)? };
+    let mut command = fleet.on_hub(&["status", "-o", "json"]);
+    command.args(&fleet.clusters()[..2]);
+    let run: Run = spawn_blocking(move || command.output()).await??.into();
+    let clusters = json(&run)?["applications"][0]["clusters"].take();
+    ensure!(clusters == json!({"bound": 1, "reporting": 1, "stale": 0, "missing": 0}), "{run}");
+    for proxy in [to_hub, to_east] {
+        let requests = proxy.requests();
+        let lists = requests.iter().filter(|request| request.call.verb == Verb::List);
+        let mut lists: Vec<_> = lists.map(|request| &request.uri).collect();
+        // Each evaluator has its own rules.
+        lists.retain(|uri| !uri.contains("/healthrules"));
+        let all = lists.len();
+        lists.sort();
+        lists.dedup();
+        ensure!(all > 0 && all == lists.len(), "{requests:#?}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_cluster_that_stops_answering() -> Result<()> {
     let (hub, east, west) = tokio::try_join!(cluster("hub"), cluster("east"), cluster("west"))?;
@@ -144,6 +169,8 @@ async fn a_cluster_that_stops_answering() -> Result<()> {
     })
     .await
     .with_context(|| controller.log_since_start())?;
+
+    clusters_are_read_once(&hub, &east).await?;
 
     let all = fleet.with_clusters(&["status", "-o", "json"])?;
     let policy = json(&all)?["bindingPolicies"][0].take();
