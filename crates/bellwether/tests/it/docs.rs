@@ -16,6 +16,8 @@
 //! | `columns=N` | run on a terminal of this width, without colours; the default is a pipe |
 //! | `cluster` | run on a control plane with nodes and Bellwether's CRDs, see [`cluster`] |
 //! | `namespace=NAME` | with `cluster`: create this namespace and use it until the end of the page |
+//! | `fleet` | run on a hub with Bellwether's CRDs and three clusters, all without nodes, see [`cluster`] |
+//! | `source=FILE` | read the shell functions in this file first |
 //! | further lines | commands that run before the block and must succeed; their output is not shown |
 //!
 //! `bellwether` is this build. Its clock is [`crate::NOW`] where it has the flag `--now`. `echo $?` prints
@@ -108,7 +110,8 @@ fn transcribe(page: &Page, block: &Block) -> Result<()> {
 fn transcripts_without_a_cluster() -> Result<()> {
     let mut failures = Vec::new();
     for page in pages()? {
-        for block in page.blocks()?.iter().filter(|block| block.is_transcript() && !block.options.cluster) {
+        let needs_cluster = |block: &Block| block.options.cluster || block.options.fleet;
+        for block in page.blocks()?.iter().filter(|block| block.is_transcript() && !needs_cluster(block)) {
             failures.extend(transcribe(&page, block).err().map(|error| format!("{error:#}")));
         }
     }

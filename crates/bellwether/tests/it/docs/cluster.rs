@@ -1,23 +1,29 @@
-//! Transcripts of commands on a real control plane.
+//! Transcripts of commands on real control planes.
 //!
 //! All of them run one after the other in one test, on one cluster, page by page. `namespace=NAME` creates a
 //! namespace and makes it the one of the context until the end of the page. `bellwether controller … &` runs
 //! until the end of the page.
+//!
+//! Those with the option `fleet` run in another test, on control planes as `cargo xtask cluster up --clusters 4` starts
+//! them. Before a block, `pause NAME` and `resume NAME` stop and continue the API server of a cluster.
 //!
 //! What varies from run to run is replaced: the column AGE is `1m`, the time at the beginning of a line is
 //! `12:00:00`, and `after 3s` is `after 4s`. A command that only reads is repeated until it prints what the
 //! page has. In the end, the metrics that the pages name must be among those of the controllers.
 
 use std::{
+    env,
+    ffi::OsString,
     fs,
     io::{Read as _, Write as _},
     net::TcpStream,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, ensure};
-use bellwether_testkit::{Binary, Cluster, Program, TIMEOUT, eventually};
+use bellwether_testkit::{Binary, Cluster, Part, Program, TIMEOUT, eventually};
+use futures::future::try_join_all;
 use regex::Regex;
 use tempfile::TempDir;
 use tokio::time::sleep;
@@ -40,9 +46,10 @@ const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
 
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A person at work on a cluster: the kubeconfig, and the controllers that were started.
-struct Session {
+/// A person at work on clusters, of which the first one is that of the current context.
+struct Session<'c> {
     home: TempDir,
+    clusters: &'c [Cluster],
     controllers: Vec<Running>,
 }
 
@@ -52,23 +59,38 @@ struct Running {
     address: String,
 }
 
-impl Session {
-    fn new(kubeconfig: &str) -> Result<Self> {
-        let home = tempfile::tempdir()?;
-        let session = Self { home, controllers: Vec::new() };
-        fs::write(session.kubeconfig(), kubeconfig)?;
+impl<'c> Session<'c> {
+    fn new(clusters: &'c [Cluster]) -> Result<Self> {
+        let session = Self { home: tempfile::tempdir()?, clusters, controllers: Vec::new() };
+        for (cluster, file) in clusters.iter().zip(session.files()) {
+            fs::write(file, cluster.admin().kubeconfig())?;
+        }
         Ok(session)
     }
 
-    fn kubeconfig(&self) -> PathBuf {
-        self.home.path().join("config")
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.clusters.iter().map(|cluster| self.home.path().join(cluster.name()))
     }
 
-    fn shell(&self, directory: &Path, columns: Option<u16>) -> Result<Shell> {
-        Ok(Shell::new(directory.to_owned(), columns)
+    fn kubeconfig(&self) -> Result<OsString> {
+        Ok(env::join_paths(self.files())?)
+    }
+
+    fn shell(&self, page: &Page, block: &Block) -> Result<Shell> {
+        Ok(Shell::new(page.directory(), block.options.columns)
+            .source(block.options.source.clone())
             .environment("HOME", self.home.path())
-            .environment("KUBECONFIG", self.kubeconfig())
+            .environment("KUBECONFIG", self.kubeconfig()?)
             .environment("KUBECTL", Binary::Kubectl.find()?))
+    }
+
+    /// Whether it was `pause NAME` or `resume NAME`.
+    fn stops_or_continues(&self, command: &str) -> Result<bool> {
+        let Some((word @ ("pause" | "resume"), name)) = command.split_once(' ') else { return Ok(false) };
+        let cluster = self.clusters.iter().find(|cluster| cluster.name() == name);
+        let cluster = cluster.with_context(|| format!("no cluster {name}"))?;
+        let act = if word == "pause" { Cluster::pause_part } else { Cluster::resume_part };
+        act(cluster, Part::ApiServer).map(|()| true)
     }
 
     /// Starts `bellwether controller … &`, and waits until it is ready.
@@ -77,7 +99,7 @@ impl Session {
         let program = Program::new(env!("CARGO_BIN_EXE_bellwether"))?
             .arguments(arguments)
             .arguments(["--listen", "127.0.0.1:0"])
-            .environment("KUBECONFIG", self.kubeconfig());
+            .environment("KUBECONFIG", self.kubeconfig()?);
         program.start()?;
         let pattern = Regex::new(r"http://(127\.0\.0\.1:\d+)")?;
         let mut address = String::new();
@@ -112,7 +134,7 @@ impl Session {
     }
 
     async fn run(&mut self, page: &Page, block: &Block) -> Result<()> {
-        let shell = self.shell(&page.directory(), block.options.columns)?;
+        let shell = self.shell(page, block)?;
         let place = format!("{}:{}", page.name, block.line);
         if let Some(namespace) = &block.options.namespace {
             shell.succeed(&format!("kubectl create namespace {namespace}"), &place)?;
@@ -127,7 +149,7 @@ impl Session {
         for command in &block.options.before {
             if is_controller(command) {
                 self.start(command).await?;
-            } else {
+            } else if !self.stops_or_continues(command)? {
                 shell.succeed(command, &place)?;
             }
         }
@@ -188,6 +210,8 @@ fn only_reads(command: &str) -> bool {
     let mut words = command.split_whitespace();
     let reads: &[&str] = match words.next() {
         Some("kubectl") => &["get", "wait"],
+        // Of a CombinedStatus, in examples/fleet.
+        Some("result") => return true,
         Some("bellwether") => &["query", "status", "tree", "wait", "whose", "explain"],
         _ => &[],
     };
@@ -210,14 +234,14 @@ fn constant(lines: Vec<String>) -> Result<Vec<String>> {
 
 #[tokio::test]
 async fn transcripts_on_a_cluster() -> Result<()> {
-    let cluster = Cluster::builder().name("docs").nodes(1).start().await?;
-    cluster.install(&bellwether_api::crds()).await?;
+    let cluster = [Cluster::builder().name("docs").nodes(1).start().await?];
+    cluster[0].install(&bellwether_api::crds()).await?;
     let mut failures = Vec::new();
     let mut metrics = String::new();
     for page in pages()? {
         let blocks: Vec<_> =
             page.blocks()?.into_iter().filter(|it| it.is_transcript() && it.options.cluster).collect();
-        let mut session = Session::new(&cluster.admin().kubeconfig())?;
+        let mut session = Session::new(&cluster)?;
         for block in blocks {
             let ran = session.run(&page, &block).await;
             failures.extend(ran.err().map(|error| format!("{error:#}")));
@@ -232,6 +256,21 @@ async fn transcripts_on_a_cluster() -> Result<()> {
         failures.extend(absent.map(|name| format!("{}: there is no metric {}", page.name, &name[1])));
     }
     ensure!(failures.is_empty(), "{}", failures.join("\n"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn transcripts_on_a_fleet() -> Result<()> {
+    let names = ["hub", "cluster-1", "cluster-2", "cluster-3"];
+    let clusters = try_join_all(names.map(|name| Cluster::builder().name(name).start())).await?;
+    clusters[0].install(&bellwether_api::crds()).await?;
+    for page in pages()? {
+        let mut session = Session::new(&clusters)?;
+        for block in page.blocks()?.iter().filter(|it| it.is_transcript() && it.options.fleet) {
+            session.run(&page, block).await?;
+        }
+        session.end().await?;
+    }
     Ok(())
 }
 

@@ -43,7 +43,9 @@ pub(super) struct Block {
 pub(super) struct Options {
     pub(super) columns: Option<u16>,
     pub(super) cluster: bool,
+    pub(super) fleet: bool,
     pub(super) namespace: Option<String>,
+    pub(super) source: Option<String>,
     pub(super) before: Vec<String>,
 }
 
@@ -163,6 +165,8 @@ fn read_options(comment: &str) -> Result<Options> {
     for word in lines.next().unwrap_or_default().split_whitespace() {
         match word.split_once('=').unwrap_or((word, "")) {
             ("cluster", "") => options.cluster = true,
+            ("fleet", "") => options.fleet = true,
+            ("source", file) => options.source = Some(file.to_owned()),
             ("namespace", name) => options.namespace = Some(name.to_owned()),
             ("columns", number) => options.columns = Some(number.parse()?),
             _ => bail!("unknown option {word:?}"),

@@ -28,6 +28,8 @@ kubectl() { "$KUBECTL" "$@"; }
 pub(super) struct Shell {
     directory: PathBuf,
     columns: Option<u16>,
+    /// Read before each command.
+    source: Option<String>,
     environment: Vec<(&'static str, OsString)>,
 }
 
@@ -43,7 +45,11 @@ impl Shell {
             ("NOW", NOW.into()),
             ("PATH", "/usr/bin:/bin".into()),
         ];
-        Self { directory, columns, environment }
+        Self { directory, columns, source: None, environment }
+    }
+
+    pub(super) fn source(self, file: Option<String>) -> Self {
+        Self { source: file, ..self }
     }
 
     pub(super) fn environment(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
@@ -53,10 +59,11 @@ impl Shell {
     }
 
     pub(super) fn run(&self, line: &str) -> Result<Run> {
+        let source = self.source.as_ref().map(|file| format!(". ./{file}\n")).unwrap_or_default();
         let mut command = Command::new("/bin/sh");
         command
             .arg("-c")
-            .arg(format!("{FUNCTIONS}{line}\n"))
+            .arg(format!("{FUNCTIONS}{source}{line}\n"))
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.directory)
