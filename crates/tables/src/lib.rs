@@ -51,5 +51,5 @@ mod tally;
 mod wide;
 
 pub use collector::{Collector, CollectorError, Variable};
-pub use row::Row;
+pub use row::{Propagation, Row, last_status_update, returned};
 pub use table::Table;

@@ -364,7 +364,6 @@ impl<'a> Page<'a> {
         let (obj, returned) = self.requested.as_ref()?;
         let in_hub = self.in_hub(bindings)?;
         let is_kept = object.stored.is_none_or(|stored| object.report.is_some() && keeps(stored, returned));
-        let fields = report.facts.filter(|_| is_kept).map_or(Value::Null, fields);
         Some(RowVariables {
             inventory: cluster.variable.clone(),
             obj: if keeps(in_hub, obj) {
@@ -372,8 +371,8 @@ impl<'a> Page<'a> {
             } else {
                 identity(&self.query.kind, in_hub, obj)
             },
-            propagation: report.propagation(&fields),
-            returned: is_kept.then_some(fields),
+            propagation: report.propagation(),
+            returned: is_kept.then(|| report.returned().into_owned()),
         })
     }
 }

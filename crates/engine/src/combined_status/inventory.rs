@@ -1,6 +1,9 @@
 //! Clusters as BindingPolicies see them: their labels, the variable `inventory`, and how fresh they are.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
 
 use bellwether_model::Value;
 use jiff::{SignedDuration, Timestamp};
@@ -101,11 +104,18 @@ impl Inventory {
         self.0.iter().filter(move |(_, entry)| matches(entry)).map(|(cluster, _)| cluster)
     }
 
-    /// A policy selects the cluster, or its threshold changed. The caller checks the cluster afterwards.
-    pub(super) fn select(&mut self, cluster: &Cluster, policy: GroupId, threshold: SignedDuration) {
-        if let Some(entry) = self.0.get_mut(cluster) {
-            let freshness = entry.policies.entry(policy).or_insert(Freshness { threshold, is_stale: false });
-            freshness.threshold = threshold;
+    /// A policy selects the cluster. Returns whether that is new, or its threshold is: the caller checks the
+    /// cluster then.
+    pub(super) fn select(&mut self, cluster: &Cluster, policy: GroupId, threshold: SignedDuration) -> bool {
+        let Some(entry) = self.0.get_mut(cluster) else { return false };
+        match entry.policies.entry(policy) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(Freshness { threshold, is_stale: false });
+                true
+            }
+            Entry::Occupied(mut known) => {
+                std::mem::replace(&mut known.get_mut().threshold, threshold) != threshold
+            }
         }
     }
 

@@ -211,7 +211,7 @@ impl Grouping for CombinedStatuses {
     }
 
     fn feed_changed(&mut self, feed: FeedId, _readability: bool, cx: &mut GroupingContext<'_>) {
-        self.feed_changed(feed, cx);
+        self.refresh_feed(feed, cx);
     }
 
     fn list_completed(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
@@ -551,7 +551,7 @@ impl CombinedStatuses {
         feeds: &Feeds,
     ) -> [(&'static str, Option<Statement>); 3] {
         [
-            (SINGLETONS_APPLY, policy.singletons_apply(&self.vain_singletons(id, feeds))),
+            (SINGLETONS_APPLY, policy.singletons_apply(&self.inapplicable_singletons(id, feeds))),
             (COLLECTORS_AVAILABLE, policy.collectors_available(|name| self.collector(name))),
             (RESOLVED, Some(policy.resolved(feeds))),
         ]

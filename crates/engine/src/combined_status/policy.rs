@@ -194,7 +194,7 @@ impl PolicyState {
             return None;
         }
         let versions: Vec<_> = names.iter().map(|name| (*name, version(name))).collect();
-        let slips: Vec<_> = versions
+        let problems: Vec<_> = versions
             .iter()
             .filter_map(|(name, version)| match version {
                 CollectorVersion::Missing => Some((name, "does not exist")),
@@ -202,7 +202,7 @@ impl PolicyState {
                 CollectorVersion::Valid(_) => None,
             })
             .collect();
-        if slips.is_empty() {
+        if problems.is_empty() {
             let text = match names.len() {
                 1 => "The StatusCollector is valid".to_owned(),
                 count => format!("All {count} StatusCollectors are valid"),
@@ -211,21 +211,22 @@ impl PolicyState {
         }
         let has_missing = versions.iter().any(|(_, version)| *version == CollectorVersion::Missing);
         let reason = if has_missing { reasons::COLLECTOR_MISSING } else { reasons::COLLECTOR_INVALID };
-        let items = slips.iter().map(|(name, text)| (format!("StatusCollector/{name}"), *text));
-        Some(Statement::new(ConditionStatus::False, reason, message(items, slips.len(), MESSAGE_BUDGET)))
+        let items = problems.iter().map(|(name, text)| (format!("StatusCollector/{name}"), *text));
+        Some(Statement::new(ConditionStatus::False, reason, message(items, problems.len(), MESSAGE_BUDGET)))
     }
 
-    /// `vain`: the objects for whose status the policy asks in vain, and why. `None` if it does not ask.
-    pub(super) fn singletons_apply(&self, vain: &[(String, String)]) -> Option<Statement> {
+    /// `inapplicable`: the objects whose status the policy asks for without getting it, and why. `None` if it asks
+    /// for none.
+    pub(super) fn singletons_apply(&self, inapplicable: &[(String, String)]) -> Option<Statement> {
         if !self.clauses.iter().any(|clause| clause.wants_singleton) {
             return None;
         }
-        if vain.is_empty() {
+        if inapplicable.is_empty() {
             let text = "Every object whose status is wanted is bound to exactly one cluster";
             return Some(Statement::new(ConditionStatus::True, reasons::ALL_SINGLETONS, text));
         }
-        let items = vain.iter().map(|(object, why)| (object, why));
-        let text = message(items, vain.len(), MESSAGE_BUDGET);
+        let items = inapplicable.iter().map(|(object, why)| (object, why));
+        let text = message(items, inapplicable.len(), MESSAGE_BUDGET);
         Some(Statement::new(ConditionStatus::False, reasons::NOT_ONE_CLUSTER, text))
     }
 
@@ -236,12 +237,12 @@ impl PolicyState {
         let unreadable = |cluster: &Cluster, kind: &GroupKind, id: FeedId| {
             let why = feeds.get(id)?.unreadable.clone()?;
             // A cluster need not have every kind, and one that is gone is stale.
-            let is_slip = match why {
+            let is_problem = match why {
                 Unreadable::Forbidden { .. } | Unreadable::Failing { .. } | Unreadable::NotInInput => true,
                 Unreadable::NotServed | Unreadable::NotConnected => false,
             };
             let place = if cluster.is_hub() { String::new() } else { format!("{}: ", cluster.name()) };
-            is_slip.then(|| (format!("{place}{kind}"), format!("{why}{}", why.remedy(kind))))
+            is_problem.then(|| (format!("{place}{kind}"), format!("{why}{}", why.remedy(kind))))
         };
         let hub = Cluster::hub();
         let unreadable = self.kinds().flat_map(|(kind, bound)| {
@@ -251,8 +252,8 @@ impl PolicyState {
                 .filter_map(|(cluster, feed)| unreadable(cluster, kind, feed))
                 .collect::<Vec<_>>()
         });
-        let slips: Vec<_> = unserved.chain(unreadable).collect();
-        if slips.is_empty() {
+        let problems: Vec<_> = unserved.chain(unreadable).collect();
+        if problems.is_empty() {
             return Statement::new(
                 ConditionStatus::True,
                 reasons::ALL_KINDS_RESOLVED,
@@ -260,8 +261,8 @@ impl PolicyState {
             );
         }
         let reason = if self.unserved.is_empty() { reasons::NOT_READABLE } else { reasons::NOT_SERVED };
-        let items = slips.iter().map(|(kind, text)| (kind, text));
-        Statement::new(ConditionStatus::False, reason, message(items, slips.len(), MESSAGE_BUDGET))
+        let items = problems.iter().map(|(kind, text)| (kind, text));
+        Statement::new(ConditionStatus::False, reason, message(items, problems.len(), MESSAGE_BUDGET))
     }
 
     pub(super) fn clock_set(&mut self, by: SignedDuration) {

@@ -176,8 +176,9 @@ impl CombinedStatuses {
             self.leave_cluster(id, cluster, cx);
         }
         for cluster in &selected {
-            self.inventory.select(cluster, id, threshold);
-            self.check_freshness(cluster, cx);
+            if self.inventory.select(cluster, id, threshold) {
+                self.check_freshness(cluster, cx);
+            }
         }
         let Some(policy) = self.policies.get(id) else { return };
         let kinds: Vec<_> = policy.kinds().map(|(kind, _)| kind.clone()).collect();
@@ -254,6 +255,10 @@ impl CombinedStatuses {
         else {
             return;
         };
+        // For each further object of the kind, nothing is missing.
+        if bound.feeds.len() == policy.clusters.len() {
+            return;
+        }
         let returned = bound.returned.clone();
         let bindings: Vec<_> = bound.bindings.iter().copied().collect();
         let missing = policy.clusters.iter().filter(|cluster| !bound.feeds.contains_key(*cluster));
@@ -355,17 +360,21 @@ impl CombinedStatuses {
             return;
         }
         let (kind, name) = (known.kind.clone(), stored.name.clone());
+        let users = self.policies.users(feed);
+        let reads_change = |policy: &&GroupId| {
+            let binding = self.bindings.find(**policy, &kind, &name).and_then(|id| self.bindings.get(id));
+            binding.is_some_and(|binding| differ(before, &stored.facts, &binding.obj))
+        };
+        let concerned: Vec<_> = users.iter().filter(reads_change).copied().collect();
         if has_other_labels && kind == namespace_kind() {
             self.namespace_changed(&name.name, cx);
         }
-        for policy in self.policies.users(feed) {
-            // Unless the labels changed, the same clauses match.
-            if has_other_labels {
-                self.match_object(policy, &kind, object, cx);
-            }
-            if let Some(binding) = self.bindings.find(policy, &kind, &name)
-                && has_other_values
-            {
+        // Unless the labels changed, the same clauses match.
+        for policy in users.into_iter().filter(|_| has_other_labels) {
+            self.match_object(policy, &kind, object, cx);
+        }
+        for policy in concerned {
+            if let Some(binding) = self.bindings.find(policy, &kind, &name) {
                 self.refresh_all(binding, cx);
             }
         }
@@ -453,6 +462,17 @@ impl CombinedStatuses {
             }
         }
     }
+}
+
+/// Whether an object has other values than before where they are requested. The status of a singleton changes
+/// with its cluster, and concerns the rows of all clusters only if an expression reads it.
+fn differ(before: Option<&Facts>, after: &Facts, requested: &RequestedFields) -> bool {
+    let Some(plan) = requested.plan_of_paths() else { return false };
+    let values = |facts: &Facts| {
+        let values = facts.values.as_deref().filter(|values| values.requested.covers(requested));
+        values.map(|values| values.fields.kept_by(&plan))
+    };
+    before.and_then(values) != values(after)
 }
 
 fn valid(version: &CollectorVersion) -> Option<&Collector> {

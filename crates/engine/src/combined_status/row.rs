@@ -1,9 +1,11 @@
 //! The variables of a row: what an object looks like in one cluster.
 
-use bellwether_model::{State, Value};
-use bellwether_tables::Row;
+use std::borrow::Cow;
 
-use crate::{facts::Facts, planted::Bug};
+use bellwether_model::{State, Value};
+use bellwether_tables::{Propagation, Row, last_status_update, returned};
+
+use crate::{facts::Facts, planted::Bug, requested_fields::RequestedValues};
 
 /// An object in one of the clusters that it is bound to.
 #[derive(Clone, Copy, Debug)]
@@ -40,10 +42,8 @@ impl Report<'_> {
         obj: &Value<'_>,
         evaluate: impl FnOnce(&Row<'_>) -> T,
     ) -> T {
-        let values = self.facts.and_then(|facts| facts.values.as_deref());
-        let returned = values.map_or(&Value::Null, |values| &values.fields);
-        let propagation = self.propagation(returned);
-        evaluate(&Row { inventory, obj, returned, propagation: &propagation })
+        let (returned, propagation) = (self.returned(), self.propagation());
+        evaluate(&Row { inventory, obj, returned: &returned, propagation: &propagation })
     }
 
     /// The state and the progress. What a stale cluster reported last does not make the object fine there.
@@ -56,32 +56,41 @@ impl Report<'_> {
         }
     }
 
-    pub(super) fn propagation(&self, returned: &Value<'_>) -> Value<'static> {
+    pub(super) fn propagation(&self) -> Value<'static> {
         let (health, progress) = self.health();
-        let fields = [
-            ("found", self.found.map_or(Value::Null, Value::Bool)),
-            ("stale", Value::Bool(self.is_stale)),
-            ("health", Value::Text(health.name().into())),
-            ("progress", progress.map_or(Value::Null, |progress| Value::Int(progress.into()))),
-            (
-                "observedGeneration",
-                returned.at("status.observedGeneration").map_or(Value::Null, Value::to_static),
-            ),
-            ("lastReturnedUpdateTimestamp", last_status_update(returned)),
-        ];
-        Value::Map(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
+        let object = self.values().map(|values| &values.fields);
+        let observed = object.and_then(|object| object.at("status.observedGeneration"));
+        let propagation = Propagation {
+            found: self.found,
+            stale: self.is_stale,
+            health,
+            progress,
+            observed_generation: observed.and_then(Value::as_int),
+            last_update: object.and_then(last_status_update),
+        };
+        propagation.variable()
+    }
+
+    /// The variable `returned`, with what is requested.
+    pub(super) fn returned(&self) -> Cow<'_, Value<'static>> {
+        match self.values() {
+            // Only an expression that reads the whole can tell that others have requested more of the object.
+            Some(values) if values.requested.paths.iter().any(|path| is_whole(path)) => {
+                Cow::Owned(returned(&values.fields))
+            }
+            Some(values) => Cow::Borrowed(&values.fields),
+            None => Cow::Owned(Value::Null),
+        }
+    }
+
+    fn values(&self) -> Option<&RequestedValues> {
+        self.facts.and_then(|facts| facts.values.as_deref())
     }
 }
 
-/// When the status was written last, by the managed fields; of a kind without a status subresource, when the
-/// object was. RFC 3339 in UTC sorts like the time.
-fn last_status_update(returned: &Value<'_>) -> Value<'static> {
-    let writes = returned.at("metadata.managedFields").and_then(Value::as_list).unwrap_or_default();
-    let time = |write: &&Value<'_>| write.get("time").and_then(Value::as_text).map(str::to_owned);
-    let is_status = |write: &&Value<'_>| write.get("subresource").and_then(Value::as_text) == Some("status");
-    let of_status = writes.iter().filter(is_status).filter_map(|write| time(&write)).max();
-    let last = of_status.or_else(|| writes.iter().filter_map(|write| time(&write)).max());
-    last.map_or(Value::Null, |time| Value::Text(time.into()))
+/// Whether it is the path of an object, or of its metadata.
+fn is_whole(path: &[Box<str>]) -> bool {
+    path.is_empty() || path.iter().map(|field| &**field).eq(["metadata"])
 }
 
 /// The fields of an object that the variable `propagation` is made from.

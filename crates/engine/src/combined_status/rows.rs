@@ -143,7 +143,7 @@ impl CombinedStatuses {
     }
 
     /// The initial list completed, or the kind became readable or unreadable.
-    pub(super) fn feed_changed(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
+    pub(super) fn refresh_feed(&mut self, feed: FeedId, cx: &mut GroupingContext<'_>) {
         let Some(known) = cx.feeds.get(feed) else { return };
         let (cluster, kind) = (known.cluster.clone(), known.kind.clone());
         self.policies.mark_users_dirty(feed);

@@ -253,16 +253,33 @@ impl StatusWrites {
 }
 
 impl CombinedStatuses {
-    /// The clusters that an object is bound to by the policies that ask for its status.
-    fn singleton_clusters(&self, key: &Key) -> BTreeSet<&Cluster> {
+    /// The sets of clusters that an object is bound to by the policies that ask for its status.
+    fn singleton_clusters(&self, key: &Key) -> impl Iterator<Item = &BTreeSet<Cluster>> {
         let asking = self.singletons.asking.get(key).into_iter().flatten();
         let policies = asking.filter_map(|id| self.policies.get(self.bindings.get(*id)?.policy));
-        policies.flat_map(|policy| &policy.clusters).collect()
+        policies.map(|policy| &policy.clusters)
+    }
+
+    /// The only cluster, found without a look at all if there are several.
+    fn singleton_cluster(&self, key: &Key) -> Option<&Cluster> {
+        let mut clusters = self.singleton_clusters(key).flatten();
+        let first = clusters.next()?;
+        clusters.all(|cluster| cluster == first).then_some(first)
+    }
+
+    fn count_singleton_clusters(&self, key: &Key) -> usize {
+        let mut sets = self.singleton_clusters(key);
+        match (sets.next(), sets.next()) {
+            (None, _) => 0,
+            (Some(only), None) => only.len(),
+            (Some(first), Some(second)) => {
+                first.iter().chain(second).chain(sets.flatten()).collect::<BTreeSet<_>>().len()
+            }
+        }
     }
 
     fn wanted_status(&self, key: &Key, feeds: &Feeds) -> WantedStatus {
-        let clusters = self.singleton_clusters(key);
-        let (Some(cluster), 1) = (clusters.first(), clusters.len()) else {
+        let Some(cluster) = self.singleton_cluster(key) else {
             return if self.can_tell(key, feeds) { WantedStatus::None } else { WantedStatus::Unchanged };
         };
         self.reported_status(key, cluster, feeds).map_or(WantedStatus::Unchanged, WantedStatus::Of)
@@ -452,13 +469,13 @@ impl CombinedStatuses {
         });
     }
 
-    /// The objects for whose status a policy asks in vain, and why.
-    pub(super) fn vain_singletons(&self, policy: GroupId, feeds: &Feeds) -> Vec<(String, String)> {
+    /// The objects whose status a policy asks for without getting it, and why.
+    pub(super) fn inapplicable_singletons(&self, policy: GroupId, feeds: &Feeds) -> Vec<(String, String)> {
         let bound = self.policies.get(policy).into_iter().flat_map(PolicyState::kinds);
         let bindings = bound.flat_map(|(_, kind)| &kind.bindings).filter_map(|id| self.bindings.get(*id));
-        let vain = bindings.filter(|binding| binding.wants_singleton).filter_map(|binding| {
+        let objects = bindings.filter(|binding| binding.wants_singleton).filter_map(|binding| {
             let key = (binding.kind.clone(), binding.name.clone());
-            let why = match self.singleton_clusters(&key).len() {
+            let why = match self.count_singleton_clusters(&key) {
                 _ if !can_be_singleton(&binding.kind) => "is of an exempt kind".to_owned(),
                 _ if !has_status(&binding.kind, feeds) => {
                     "is of a kind without a status subresource".to_owned()
@@ -470,8 +487,8 @@ impl CombinedStatuses {
             Some((format!("{} {}", binding.kind, binding.name), why))
         });
         // In the same order after a restart.
-        let mut vain: Vec<_> = vain.collect();
-        vain.sort_unstable();
-        vain
+        let mut objects: Vec<_> = objects.collect();
+        objects.sort_unstable();
+        objects
     }
 }

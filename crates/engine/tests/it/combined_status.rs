@@ -312,6 +312,34 @@ fn the_clock_of_a_cluster_is_an_hour_off() {
     }
 }
 
+/// What one collector reads of an object changes nothing for another one.
+#[test]
+fn the_object_as_a_whole_is_the_same_whatever_else_is_read_of_it() {
+    let select = |name: &str, fields: &[&str]| {
+        let columns: Vec<_> = fields.iter().map(|field| json!({"name": field, "def": field})).collect();
+        collector(name, &json!({"select": columns}))
+    };
+    let others =
+        select("others", &["propagation.lastReturnedUpdateTimestamp", "returned.data", "returned.kind"]);
+    let rows = |collectors: &[Value]| {
+        let mut fleet = fleet(collectors);
+        for cluster in ["a", "b", "c"] {
+            fleet.edit(cluster, ("Deployment.apps", "web"), |web| {
+                web["data"] = json!({"a": "b"});
+                let writes = json!([{"subresource": "status", "time": "2026-11-14T09:00:00Z"}]);
+                web["metadata"]["managedFields"] = writes;
+            });
+        }
+        fleet.rows("whole")
+    };
+    for whole in [&["returned"][..], &["returned.metadata"], &["returned.spec", "returned.status"]] {
+        let whole = select("whole", whole);
+        let alone = rows(std::slice::from_ref(&whole));
+        assert!(!alone[0].to_string().contains("managedFields"), "{alone:?}");
+        assert_eq!(rows(&[whole, others.clone()]), alone);
+    }
+}
+
 #[test]
 fn a_rebuilt_cluster_is_another_one() {
     let uids = collector("uids", &json!({"select": [{"name": "uid", "def": "inventory.uid"}]}));

@@ -5,13 +5,13 @@ use std::{collections::BTreeSet, sync::Arc};
 use bellwether_engine::{BoundRow, GroupKind, RowVariables};
 use bellwether_health::Context;
 use bellwether_model::{LAST_APPLIED, Object, State, Value};
-use bellwether_tables::{Collector, Row};
+use bellwether_tables::{Collector, Row, returned};
 use jiff::Timestamp;
 
 use super::{
     Evaluated, Fields, ObjectKey, Shape,
     found::{FoundObject, map, missing, unread},
-    rows::{Presence, Rows, returned, row_name},
+    rows::{Presence, Rows, row_name},
 };
 
 /// Evaluates collectors over rows, as [`tables`](super::tables) does over what was read of clusters. The rows have
@@ -84,7 +84,7 @@ impl Completion<'_> {
         };
         match self.found(json) {
             Ok(found) => {
-                variables.returned = Some(returned(&found));
+                variables.returned = Some(returned(&found.fields));
                 variables.propagation = with_times(&variables.propagation, &found.propagation);
             }
             Err(_) => Self::unread(row),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use bellwether_engine::{GroupKind, NamespacedName};
 use bellwether_health::{Context, assess};
 use bellwether_model::{Map, Object, Plan, State, Value};
+use bellwether_tables::{Propagation, last_status_update};
 
 use super::{ClusterToRead, ObjectKey};
 
@@ -23,65 +24,29 @@ impl FoundObject {
         let propagation = Propagation {
             found: Some(true),
             stale: false,
-            updated: last_status_update(object),
-            observed_generation: observed,
             health: verdict.state,
             progress: Some(verdict.progress),
+            observed_generation: observed,
+            last_update: last_status_update(object.fields()),
         };
         let fields = object.without(&[&["metadata", "managedFields"]]).fields().kept_by(plan);
-        Self { fields, propagation: propagation.value() }
-    }
-}
-
-/// When the status was written last, by the managed fields; of a kind without a status subresource, when the
-/// object was. RFC 3339 in UTC sorts like the time.
-fn last_status_update(object: &Object<'_>) -> Option<String> {
-    let writes = object.at("metadata.managedFields").and_then(Value::as_list).unwrap_or_default();
-    let time = |write: &Value<'_>| write.get("time").and_then(Value::as_text).map(str::to_owned);
-    let is_status = |write: &&Value<'_>| write.get("subresource").and_then(Value::as_text) == Some("status");
-    let of_status = writes.iter().filter(is_status).filter_map(time).max();
-    of_status.or_else(|| writes.iter().filter_map(time).max())
-}
-
-/// What is known of an object in a cluster.
-struct Propagation {
-    /// None if the cluster could not be read.
-    found: Option<bool>,
-    stale: bool,
-    updated: Option<String>,
-    observed_generation: Option<i64>,
-    health: State,
-    progress: Option<u8>,
-}
-
-impl Propagation {
-    fn value(self) -> Value<'static> {
-        map([
-            ("found", self.found.map_or(Value::Null, Value::Bool)),
-            ("stale", Value::Bool(self.stale)),
-            (
-                "lastReturnedUpdateTimestamp",
-                self.updated.map_or(Value::Null, |time| Value::Text(time.into())),
-            ),
-            ("observedGeneration", self.observed_generation.map_or(Value::Null, Value::Int)),
-            ("health", Value::Text(self.health.name().into())),
-            ("progress", self.progress.map_or(Value::Null, |progress| Value::Int(progress.into()))),
-        ])
+        Self { fields, propagation: propagation.variable() }
     }
 }
 
 /// Of an object that a cluster does not have.
 pub(super) fn missing() -> Value<'static> {
-    let (found, health) = (Some(false), State::Missing);
-    Propagation { found, stale: false, updated: None, observed_generation: None, health, progress: Some(0) }
-        .value()
+    absent(Some(false), State::Missing)
 }
 
 /// Of an object in a cluster that could not be read.
 pub(super) fn unread() -> Value<'static> {
-    let (stale, health) = (true, State::Unknown);
-    Propagation { found: None, stale, updated: None, observed_generation: None, health, progress: None }
-        .value()
+    absent(None, State::Unknown)
+}
+
+fn absent(found: Option<bool>, health: State) -> Value<'static> {
+    let (stale, progress) = (found.is_none(), found.map(|_| 0));
+    Propagation { found, stale, health, progress, observed_generation: None, last_update: None }.variable()
 }
 
 /// The variable `obj` of an object that no cluster in question has.
