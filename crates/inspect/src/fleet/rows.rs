@@ -9,7 +9,7 @@ use std::{
 use bellwether_api::{ClusterCounts, MAX_NOT_REPORTING, NotReporting, NotReportingReason};
 use bellwether_engine::{GroupKind, NamespacedName};
 use bellwether_model::Value;
-use bellwether_tables::{Collector, Row, Table};
+use bellwether_tables::{Collector, Row, Table, returned};
 
 use super::{
     Fleet, ObjectKey, ObjectQuery, ReadCluster,
@@ -149,6 +149,8 @@ impl Rows {
         let of_hub = object.and_then(|object| fleet.hub.as_ref()?.objects.as_ref()?.get(object));
         let (presence, propagation) = match (&cluster.objects, found) {
             (None, _) => (Presence::Stale, Cow::Owned(unread())),
+            // It may be in what could not be read.
+            (Some(_), None) if !cluster.errors.is_empty() => (Presence::Stale, Cow::Owned(unread())),
             (Some(_), None) => (Presence::Missing, Cow::Owned(missing())),
             (Some(_), Some(found)) => (Presence::Reporting, Cow::Borrowed(&found.propagation)),
         };
@@ -158,7 +160,7 @@ impl Rows {
             (None, None, Some(object)) => Cow::Owned(identity(object)),
             (None, None, None) => Cow::Owned(Value::Null),
         };
-        let returned = found.map_or(Value::Null, returned);
+        let returned = found.map_or(Value::Null, |found| returned(&found.fields));
         let row =
             Row { inventory: &cluster.inventory, obj: &obj, returned: &returned, propagation: &propagation };
         self.push((&cluster.name, presence), name, &row);
@@ -193,10 +195,4 @@ fn without_status(found: &FoundObject) -> Value<'static> {
         }
         other => other.clone(),
     }
-}
-
-/// The parts of the cluster's copy that collectors can read.
-pub(super) fn returned(found: &FoundObject) -> Value<'static> {
-    let part = |name: &'static str| Some((name, found.fields.get(name)?.clone()));
-    map(["metadata", "spec", "status"].into_iter().filter_map(part))
 }
