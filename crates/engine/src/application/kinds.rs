@@ -46,17 +46,15 @@ impl Applications {
             |namespace: &Arc<str>| self.index.insert(namespace, id, &app.selector, named.clone());
         app.index_entries =
             namespaces.iter().map(Arc::clone).zip(namespaces.iter().map(index_entry)).collect();
-        let feeds: Vec<_> = app
-            .kind_uses
-            .values()
-            .filter(|kind_use| kind_use.allows_members)
-            .map(|kind_use| kind_use.feed)
-            .collect();
-        for feed in feeds.into_iter().filter_map(|feed| cx.feeds.get(feed)) {
+        let kind_uses = app.kind_uses.values();
+        let feeds: Vec<_> = kind_uses.map(|kind_use| (kind_use.feed, kind_use.allows_members)).collect();
+        for (feed, allows_members) in feeds {
+            let Some(feed) = cx.feeds.get(feed) else { continue };
             for object in namespaces.iter().flat_map(|namespace| feed.in_namespace(namespace)) {
                 let Some(stored) = cx.feeds.object(object) else { continue };
+                // Another Application may own it, and no Application used the kind before.
                 concerned.insert(object);
-                if app.membership(&stored.facts).is_ok() {
+                if allows_members && app.membership(&stored.facts).is_ok() {
                     let context = (&*cx.feeds, &mut *cx.queue, cx.now);
                     upsert_member(app, object, stored, feed, false, &self.below, context);
                     let memberships = self.memberships.entry(object).or_default();
