@@ -341,7 +341,7 @@ fn set_obj(
             errors.push(format!("hub: {why}"));
             bellwether_model::Value::Null
         });
-        of_hub.insert(&key.object, obj);
+        of_hub.insert(&key.object, Arc::new(obj));
     }
     for row in rows {
         if let Some(variables) = row.variables.as_deref_mut().filter(|variables| variables.obj.is_none()) {

@@ -17,7 +17,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use crate::{
     clusters::Clusters,
     event::ClusterMetadata,
-    facts::{Facts, Labels},
+    facts::Labels,
     feeds::{Feed, Feeds, StoredObject},
     id::{Cluster, FeedId, GroupKind, NamespacedName},
     registry::GroupId,
@@ -152,8 +152,8 @@ pub struct BoundRow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowVariables {
     pub inventory: Value<'static>,
-    /// `None` if the facts lack a field that a collector reads.
-    pub obj: Option<Value<'static>>,
+    /// One for all rows of an object. `None` if the facts lack a field that a collector reads.
+    pub obj: Option<Arc<Value<'static>>>,
     /// `None` if the facts lack a field that a collector reads.
     pub returned: Option<Value<'static>>,
     pub propagation: Value<'static>,
@@ -292,13 +292,14 @@ impl<'a> Page<'a> {
                 bound_by.entry(cluster).or_default().push(BoundBy { policy: *policy_id, feed, binding });
             }
         }
+        let obj = self.obj(bindings);
         for (cluster, policies) in bound_by {
             if self.rows.rows.len() >= self.query.limit || self.examined >= MAX_EXAMINED {
                 return Some(place);
             }
             self.examined += policies.len();
             place.cluster = cluster.shared_name();
-            self.rows.rows.extend(self.row(&place, cluster, &policies, bindings));
+            self.rows.rows.extend(self.row(&place, cluster, &policies, obj.as_ref()));
         }
         None
     }
@@ -308,7 +309,7 @@ impl<'a> Page<'a> {
         key: &BoundRowKey,
         cluster: &Cluster,
         policies: &[BoundBy<'_>],
-        bindings: &BindingIds,
+        obj: Option<&Arc<Value<'static>>>,
     ) -> Option<BoundRow> {
         let filter = &self.query.filter;
         let (status, entry) = self.clusters.get(cluster).zip(self.of.inventory.get(cluster))?;
@@ -346,7 +347,7 @@ impl<'a> Page<'a> {
             progress,
             since,
             policies: names,
-            variables: self.variables(entry, &object, &report, bindings).map(Box::new),
+            variables: self.variables(entry, &object, &report, obj.cloned()).map(Box::new),
         })
     }
 
@@ -354,35 +355,38 @@ impl<'a> Page<'a> {
         Some(Arc::clone(&self.of.policies.get(policy)?.publication.group().name.name))
     }
 
+    /// The variable `obj`. `None` without collectors, or if the facts lack a field that they read.
+    fn obj(&self, bindings: &BindingIds) -> Option<Arc<Value<'static>>> {
+        let (requested, _) = self.requested.as_ref()?;
+        let in_hub = self.in_hub(bindings)?;
+        let obj = if keeps(in_hub, requested) {
+            Some(fields_of_hub(in_hub))
+        } else {
+            identity(&self.query.kind, in_hub, requested)
+        };
+        obj.map(Arc::new)
+    }
+
     fn variables(
         &self,
         cluster: &InventoryEntry,
         object: &BoundObject<'_>,
         report: &Report<'_>,
-        bindings: &BindingIds,
+        obj: Option<Arc<Value<'static>>>,
     ) -> Option<RowVariables> {
-        let (obj, returned) = self.requested.as_ref()?;
-        let in_hub = self.in_hub(bindings)?;
+        let (_, returned) = self.requested.as_ref()?;
         let is_kept = object.stored.is_none_or(|stored| object.report.is_some() && keeps(stored, returned));
         Some(RowVariables {
             inventory: cluster.variable.clone(),
-            obj: if keeps(in_hub, obj) {
-                Some(fields_of_hub(in_hub))
-            } else {
-                identity(&self.query.kind, in_hub, obj)
-            },
+            obj,
             propagation: report.propagation(),
             returned: is_kept.then(|| report.returned().into_owned()),
         })
     }
 }
 
-fn fields(facts: &Facts) -> Value<'static> {
-    facts.values.as_deref().map_or(Value::Null, |values| values.fields.clone())
-}
-
 fn fields_of_hub(object: &StoredObject) -> Value<'static> {
-    fields(&object.facts)
+    object.facts.values.as_deref().map_or(Value::Null, |values| values.fields.clone())
 }
 
 /// The variable `obj` from the facts that every object has, if that is all that collectors read.

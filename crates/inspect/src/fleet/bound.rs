@@ -56,7 +56,7 @@ fn add(table: &mut Rows, row: &BoundRow, name: &Arc<str>) {
         Some(true) => Presence::Reporting,
         _ => Presence::Missing,
     };
-    let (obj, returned) = (obj.as_ref().unwrap_or(&Value::Null), returned.as_ref().unwrap_or(&Value::Null));
+    let (obj, returned) = (obj.as_deref().unwrap_or(&Value::Null), returned.as_ref().unwrap_or(&Value::Null));
     table.push((&row.key.cluster, presence), name, &Row { inventory, obj, returned, propagation });
 }
 

@@ -13,7 +13,7 @@ use bellwether_tables::{Collector, Row, Table, returned};
 
 use super::{
     Fleet, ObjectKey, ObjectQuery, ReadCluster,
-    found::{FoundObject, identity, key, map, missing, unread},
+    found::{FoundObject, identity, key, missing, unread},
 };
 
 /// Which rows are in one table.
