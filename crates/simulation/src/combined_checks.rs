@@ -224,8 +224,10 @@ impl Context<'_> {
             if always { states.len() > 0 && states.all(|it| it) } else { states.any(|it| it) }
         };
         let kind = objects.iter().flatten().next().map(|object| object.kind.clone());
-        // Of a kind that was never listed, a controller knows nothing.
-        if kind.as_ref().is_some_and(|kind| past.knew(kind) == 0) {
+        // Of a kind that was never listed, a controller knows nothing. It may have listed it before the kind was not
+        // served for a moment, which deletes the object.
+        let exists = objects.last().is_some_and(Option::is_some);
+        if exists && kind.as_ref().is_some_and(|kind| past.knew(kind) == 0) {
             objects.retain(Option::is_some);
         }
         // A controller may not know yet that the kind is not served any more.
