@@ -5,6 +5,8 @@ use crate::{
     functions::{self, Function, Style},
     hints,
     operator::Operator,
+    path::Step,
+    scope::Variable,
     types::{Type, Types},
 };
 
@@ -15,6 +17,30 @@ pub(crate) fn is(at: u32, sign: &str, types: Types, wanted: Types) -> Result<(),
     }
     let hint = (wanted == Types::BOOL).then(|| "write a comparison: x == 'value'".to_owned());
     Err(ErrorAt::new(at, format!("`{sign}` expects {wanted}, found {types}")).maybe_hint(hint))
+}
+
+/// Checks that the value of a variable can have this field or entry after the steps `before`.
+pub(crate) fn step(at: u32, variable: &Variable, before: &[Step], step: &Step) -> Result<(), ErrorAt> {
+    let Some(fields) = variable.fields else { return Ok(()) };
+    let types_of = |name: &str| fields.iter().find(|(own, _)| *own == name).map(|(_, types)| *types);
+    let unknown = match (before, step) {
+        ([], Step::Field(name)) if types_of(name).is_none() => name.to_string(),
+        ([], Step::Index(index)) => index.to_string(),
+        ([Step::Field(name)], step) => {
+            let types = types_of(name).unwrap_or(Types::ANY);
+            return match step {
+                Step::Field(_) => has_fields(at, types),
+                Step::Index(_) => has_entries(at, types, Types::INT),
+            };
+        }
+        _ => return Ok(()),
+    };
+    let names = || fields.iter().map(|(name, _)| *name);
+    let hint = match nearest(&unknown, names()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("known fields: `{}`", names().collect::<Vec<_>>().join("`, `")),
+    };
+    Err(ErrorAt::new(at, format!("unknown field `{unknown}` of `{}`", variable.name)).hint(hint))
 }
 
 /// Checks that values of these types have fields.

@@ -1,5 +1,10 @@
 //! Hints for frequent errors.
 
+use crate::{
+    compile_error::nearest,
+    scope::{SELF, Scope, USUAL_FIELDS},
+};
+
 /// For a character that starts no token.
 pub(crate) fn for_stray(rest: &str) -> Option<String> {
     let hint = match rest.chars().next()? {
@@ -11,7 +16,6 @@ pub(crate) fn for_stray(rest: &str) -> Option<String> {
         '&' => "write && for and",
         '|' => "write || for or",
         '~' => "write != for not equal, ! for not, or x.matches('...') for a regular expression",
-        '$' => "write the path without $: status.phase",
         '#' => "write // for a comment",
         ';' | '@' => "remove this character",
         '‘' | '’' | '“' | '”' | '„' | '«' | '»' => "write straight quotes: ' or \"",
@@ -22,6 +26,37 @@ pub(crate) fn for_stray(rest: &str) -> Option<String> {
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+/// For a path from `$`, as trees have it.
+pub(crate) fn for_root(text: &str, scope: &Scope) -> String {
+    let mut in_brackets = false;
+    let is_after = |c: char| {
+        let is_after = !in_brackets && !matches!(c, '.' | '_' | '[') && !c.is_alphanumeric();
+        in_brackets = if in_brackets { c != ']' } else { c == '[' };
+        is_after
+    };
+    let path = text.trim_start_matches('$').split(is_after).next().unwrap_or_default();
+    let path = match path.trim_matches('.') {
+        path if path.starts_with(char::is_alphabetic) => path,
+        _ => "status.phase",
+    };
+    let first = path.split(['.', '[']).next().unwrap_or_default();
+    let variable = if scope.position(first).is_some() { None } else { variable_of(first, scope) };
+    format!("write the path without $: {}{path}", variable.map(|name| format!("{name}.")).unwrap_or_default())
+}
+
+/// The variable of a row that a top-level field of the object belongs to.
+fn variable_of(field: &str, scope: &Scope) -> Option<&'static str> {
+    let variable = if field == "status" { "returned" } else { "obj" };
+    scope.position(variable).map(|_| variable)
+}
+
+/// For a top-level field of the object where it is no name of its own.
+pub(crate) fn for_field_of_object(name: &str, scope: &Scope) -> Option<String> {
+    let fields = || USUAL_FIELDS.iter().copied().filter(|field| *field != SELF);
+    let field = fields().find(|field| *field == name).or_else(|| nearest(name, fields()))?;
+    Some(format!("did you mean `{}.{field}`?", variable_of(field, scope)?))
 }
 
 /// For a word after a complete expression.

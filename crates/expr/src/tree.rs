@@ -177,16 +177,16 @@ impl TreeCompiler<'_> {
         let Some(Json::String(text)) = fields.get("path") else {
             return Err(with_hint(compile_error(place, "must be a string"), "write path: $.status.phase"));
         };
-        let steps = jsonpath::steps(text).map_err(|slip| CompileError {
-            place: Place::Tree(place.clone()),
-            text: slip.text,
-            hint: slip.hint,
-        })?;
+        let steps = jsonpath::steps(text).map_err(|slip| in_path(slip, &place))?;
         if steps.is_empty() && self.scope.open.is_none() {
             return self.whole().map_err(|text| compile_error(place, text));
         }
-        let path = self.rooted(steps).and_then(|path| self.paths.keep(path));
-        path.map(Op::Read).map_err(|text| compile_error(place, text))
+        let path = self.rooted(steps).map_err(|text| compile_error(place.clone(), text))?;
+        let variable = &self.scope.variables[path.root];
+        for (index, step) in path.steps.iter().enumerate() {
+            check::step(0, variable, &path.steps[..index], step).map_err(|slip| in_path(slip, &place))?;
+        }
+        self.paths.keep(path).map(Op::Read).map_err(|text| compile_error(place, text))
     }
 
     /// The whole row as one object.
@@ -361,6 +361,10 @@ fn under(place: &str, field: &str) -> String {
 
 fn compile_error(place: String, text: impl Into<String>) -> CompileError {
     CompileError { place: Place::Tree(place), text: text.into(), hint: None }
+}
+
+fn in_path(slip: ErrorAt, place: &str) -> CompileError {
+    CompileError { place: Place::Tree(place.to_owned()), text: slip.text, hint: slip.hint }
 }
 
 fn with_hint(mut compile_error: CompileError, hint: impl Into<String>) -> CompileError {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use bellwether_expr::{Program, Scope};
 use sqlparser::{
     ast::{AccessExpr, Expr, Ident, Spanned as _, Subscript, Value},
     tokenizer::Location,
@@ -137,7 +138,10 @@ fn rooted(first: &Ident, mut steps: Vec<Step>) -> Result<Cel, SqlError> {
             }
         }
     }
-    Ok(Cel::primary(text))
+    match Program::cel(&text, &Scope::row()) {
+        Ok(_) => Ok(Cel::primary(text)),
+        Err(error) => Err(SqlError { hint: error.hint, ..SqlError::at(at, error.text) }),
+    }
 }
 
 fn unknown(first: &Ident) -> SqlError {

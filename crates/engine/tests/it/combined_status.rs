@@ -320,7 +320,7 @@ fn the_object_as_a_whole_is_the_same_whatever_else_is_read_of_it() {
         collector(name, &json!({"select": columns}))
     };
     let others =
-        select("others", &["propagation.lastReturnedUpdateTimestamp", "returned.data", "returned.kind"]);
+        select("others", &["propagation.lastReturnedUpdateTimestamp", "returned.metadata.managedFields"]);
     let rows = |collectors: &[Value]| {
         let mut fleet = fleet(collectors);
         for cluster in ["a", "b", "c"] {

@@ -23,7 +23,10 @@ use super::{
 
 /// Parses, checks and compiles an expression; returns its node, its paths and its types.
 pub(crate) fn compile(text: &str, scope: &Scope) -> Result<(Node, Vec<Path>, Types), ErrorAt> {
-    let expr = parse(text)?;
+    let expr = parse(text).map_err(|slip| match text.get(slip.at as usize..) {
+        Some(rest) if rest.starts_with('$') => slip.hint(hints::for_root(rest, scope)),
+        _ => slip,
+    })?;
     let mut compiler = CelCompiler { scope, paths: Paths::default(), locals: Vec::new(), patterns: 0 };
     let (node, types) = compiler.expression(&expr)?;
     Ok((node, compiler.paths.into_vec(), types))
@@ -52,13 +55,19 @@ impl CelCompiler<'_> {
         let (op, types) = match &expr.kind {
             Kind::Literal(literal) => constant(literal),
             Kind::Name { name, .. } => return Err(self.unknown_name(at, name)),
-            Kind::Select { of, field, optional } => {
+            Kind::Select { of, field, field_at, optional } => {
+                if *optional {
+                    self.check_field(of, field, *field_at)?;
+                }
                 let (of, types) = self.expression(of)?;
                 check::has_fields(at, types)?;
                 let gives = if *optional || types == Types::OPTIONAL { Types::OPTIONAL } else { Types::ANY };
                 (Op::Select { of: Box::new(of), field: field.as_str().into(), optional: *optional }, gives)
             }
             Kind::Index { of, index, optional } => {
+                if *optional && let Kind::Literal(Literal::Text(field)) = &index.kind {
+                    self.check_field(of, field, index.at)?;
+                }
                 let (of, types) = self.expression(of)?;
                 let (index, index_types) = self.expression(index)?;
                 check::has_entries(at, types, index_types)?;
@@ -181,13 +190,14 @@ impl CelCompiler<'_> {
     /// The path that an expression denotes: a variable, followed by constant fields and indexes. `None` for
     /// any other expression.
     pub(super) fn path(&self, expr: &Expr) -> Result<Option<Path>, ErrorAt> {
-        let mut steps = Vec::new();
+        let (mut steps, mut places) = (Vec::new(), Vec::new());
         let mut rest = expr;
         let (name, absolute) = loop {
             rest = match &rest.kind {
                 Kind::Name { name, absolute } => break (name, *absolute),
-                Kind::Select { of, field, optional: false } => {
+                Kind::Select { of, field, field_at, optional: false } => {
                     steps.push(Step::Field(field.as_str().into()));
+                    places.push(*field_at);
                     of
                 }
                 Kind::Index { of, index, optional: false } => {
@@ -198,6 +208,7 @@ impl CelCompiler<'_> {
                         }
                         _ => return Ok(None),
                     }
+                    places.push(index.at);
                     of
                 }
                 _ => return Ok(None),
@@ -207,15 +218,27 @@ impl CelCompiler<'_> {
             return Ok(None);
         }
         steps.reverse();
+        places.reverse();
         if let Some((root, taken)) = self.declared(name, &steps) {
-            let name = Some(self.scope.variables[root].clone())
+            let variable = &self.scope.variables[root];
+            let steps: Box<[_]> = steps.split_off(taken).into();
+            for (index, (step, at)) in steps.iter().zip(&places[taken..]).enumerate() {
+                check::step(*at, variable, &steps[..index], step)?;
+            }
+            let name = Some(variable.name.clone())
                 .filter(|name| self.scope.open.is_none() || **name != *SELF);
-            return Ok(Some(Path { root, name, steps: steps.split_off(taken).into() }));
+            return Ok(Some(Path { root, name, steps }));
         }
         let Some(root) = self.scope.open else { return Ok(None) };
         Self::check_top_field(rest.at, name)?;
         steps.insert(0, Step::Field(name.as_str().into()));
         Ok(Some(Path { root, name: None, steps: steps.into() }))
+    }
+
+    /// Checks an optional field, which is not part of a path.
+    fn check_field(&self, of: &Expr, field: &str, at: u32) -> Result<(), ErrorAt> {
+        let Some(Path { root, steps, .. }) = self.path(of)? else { return Ok(()) };
+        check::step(at, &self.scope.variables[root], &steps, &Step::Field(field.into()))
     }
 
     /// The variable with this name, or with the longest dotted name that the fields continue. Returns its
@@ -247,9 +270,10 @@ impl CelCompiler<'_> {
 
     fn unknown_name(&self, at: u32, name: &str) -> ErrorAt {
         let locals = self.locals.iter().map(|(name, _)| name.as_str());
-        let variables = self.scope.variables.iter().map(|name| &**name);
+        let variables = self.scope.variables.iter().map(|variable| &*variable.name);
         let declared = || {
-            let names: Vec<_> = self.scope.variables.iter().map(|name| format!("`{name}`")).collect();
+            let variables = self.scope.variables.iter();
+            let names: Vec<_> = variables.map(|variable| format!("`{}`", variable.name)).collect();
             (!names.is_empty()).then(|| format!("declared variables: {}", names.join(", ")))
         };
         // Only the scope of a single object declares `self`.
@@ -259,6 +283,7 @@ impl CelCompiler<'_> {
             .or_else(|| {
                 nearest(name, locals.chain(variables)).map(|meant| format!("did you mean `{meant}`?"))
             })
+            .or_else(|| hints::for_field_of_object(name, self.scope))
             .or_else(declared);
         ErrorAt::new(at, undeclared(name)).maybe_hint(hint)
     }
@@ -346,7 +371,7 @@ impl CelCompiler<'_> {
 pub(super) fn spelled(expr: &Expr) -> Option<Vec<&str>> {
     match &expr.kind {
         Kind::Name { name, .. } => Some(vec![name]),
-        Kind::Select { of, field, optional: false } => {
+        Kind::Select { of, field, optional: false, .. } => {
             let mut name = spelled(of)?;
             name.push(field);
             Some(name)

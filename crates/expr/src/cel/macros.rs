@@ -76,7 +76,7 @@ impl CelCompiler<'_> {
             return Ok((Node { at, op: Op::Has(self.keep(field.at, path)?) }, Types::BOOL));
         }
         match &field.kind {
-            Kind::Select { of, field: name, optional: false } => {
+            Kind::Select { of, field: name, optional: false, .. } => {
                 let (of, types) = self.expression(of)?;
                 check::has_fields(field.at, types)?;
                 Ok((

@@ -239,13 +239,14 @@ impl Parser<'_> {
             let depth = expr.depth;
             if let Some(at) = self.take(".") {
                 let optional = self.take("?").is_some();
+                let field_at = self.peek().at;
                 let (field, is_word) = self.field_name()?;
                 if is_word && !optional && self.is("(") {
                     let arguments = self.arguments()?;
                     let depth = arguments.iter().map(|argument| argument.depth).fold(depth, u16::max);
                     expr = node(at, depth, Kind::Call { on: Some(Box::new(expr)), name: field, arguments })?;
                 } else {
-                    expr = node(at, depth, Kind::Select { of: Box::new(expr), field, optional })?;
+                    expr = node(at, depth, Kind::Select { of: Box::new(expr), field, field_at, optional })?;
                 }
             } else if let Some(at) = self.take("[") {
                 let optional = self.take("?").is_some();
@@ -414,7 +415,7 @@ impl Parser<'_> {
 fn qualified(expr: &Expr) -> Option<String> {
     match &expr.kind {
         Kind::Name { name, .. } => Some(name.clone()),
-        Kind::Select { of, field, optional: false } => Some(format!("{}.{field}", qualified(of)?)),
+        Kind::Select { of, field, optional: false, .. } => Some(format!("{}.{field}", qualified(of)?)),
         _ => None,
     }
 }

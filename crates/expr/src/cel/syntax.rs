@@ -22,6 +22,7 @@ pub(crate) enum Kind {
     Select {
         of: Box<Expr>,
         field: String,
+        field_at: u32,
         optional: bool,
     },
     Index {

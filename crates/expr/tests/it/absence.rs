@@ -158,7 +158,7 @@ fn names_of_missing_fields(#[case] text: &str, #[case] expected: &str) {
 const TRUTHS: [(&str, Option<bool>); 4] = [
     ("propagation.found", Some(true)),
     ("propagation.stale", Some(false)),
-    ("propagation.absent", None),
+    ("propagation.progress", None),
     ("propagation.observedGeneration", None),
 ];
 

@@ -32,6 +32,11 @@ fn of_row(text: &str) -> String {
 #[case("status.phase == 'Up';", "line 1, column 21: unexpected `;`; remove this character")]
 #[case("# phase", "line 1, column 1: unexpected `#`; write // for a comment")]
 #[case("$.status.phase == 'Up'", "line 1, column 1: unexpected `$`; write the path without $: status.phase")]
+#[case(
+    "true && $.spec.list['a b'][0].c-1",
+    "line 1, column 9: unexpected `$`; write the path without $: spec.list['a b'][0].c"
+)]
+#[case("$", "line 1, column 1: unexpected `$`; write the path without $: status.phase")]
 #[case("@status", "line 1, column 1: unexpected `@`; remove this character")]
 #[case("status.phase == ‘Up’", r#"line 1, column 17: unexpected `‘`; write straight quotes: ' or ""#)]
 #[case("status.phase == “Up”", r#"line 1, column 17: unexpected `“`; write straight quotes: ' or ""#)]
@@ -279,8 +284,26 @@ fn places(#[case] text: &str, #[case] expected: &str) {
 #[rstest]
 #[case(
     "status.phase == 'Up'",
-    "line 1, column 1: undeclared reference to `status`; declared variables: `inventory`, `obj`, `returned`, `propagation`"
+    "line 1, column 1: undeclared reference to `status`; did you mean `returned.status`?"
 )]
+#[case("1 < spec.replicas", "line 1, column 5: undeclared reference to `spec`; did you mean `obj.spec`?")]
+#[case("metadata.name", "line 1, column 1: undeclared reference to `metadata`; did you mean `obj.metadata`?")]
+#[case("stauts", "line 1, column 1: undeclared reference to `stauts`; did you mean `returned.status`?")]
+#[case(
+    "self.status",
+    "line 1, column 1: undeclared reference to `self`; declared variables: `inventory`, `obj`, `returned`, `propagation`"
+)]
+#[case(
+    "$.status.phase == 'Up'",
+    "line 1, column 1: unexpected `$`; write the path without $: returned.status.phase"
+)]
+#[case(
+    "size($.metadata.labels['a/b'])",
+    "line 1, column 6: unexpected `$`; write the path without $: obj.metadata.labels['a/b']"
+)]
+#[case("$.inventory.name", "line 1, column 1: unexpected `$`; write the path without $: inventory.name")]
+#[case("$.obj.kind", "line 1, column 1: unexpected `$`; write the path without $: obj.kind")]
+#[case("$[0]", "line 1, column 1: unexpected `$`; write the path without $: returned.status.phase")]
 #[case("inventroy.name", "line 1, column 1: undeclared reference to `inventroy`; did you mean `inventory`?")]
 #[case(
     "x",
@@ -288,6 +311,70 @@ fn places(#[case] text: &str, #[case] expected: &str) {
 )]
 fn variables_of_a_row(#[case] text: &str, #[case] expected: &str) {
     assert_eq!(of_row(text), expected);
+}
+
+/// Where all fields are known, a typo is not null.
+#[rstest]
+#[case(
+    "propagation.helth == 'Ready'",
+    "line 1, column 13: unknown field `helth` of `propagation`; did you mean `health`?"
+)]
+#[case(
+    "obj.a == 1 &&\n  has(propagation.helth)",
+    "line 2, column 19: unknown field `helth` of `propagation`; did you mean `health`?"
+)]
+#[case(
+    "inventory . lables.x",
+    "line 1, column 13: unknown field `lables` of `inventory`; did you mean `labels`?"
+)]
+#[case(
+    "inventory['nam'] == ''",
+    "line 1, column 11: unknown field `nam` of `inventory`; did you mean `name`?"
+)]
+#[case(
+    "returned.stats.x.startsWith('a')",
+    "line 1, column 10: unknown field `stats` of `returned`; did you mean `status`?"
+)]
+#[case(
+    "[1].all(x, x < returned.phase)",
+    "line 1, column 25: unknown field `phase` of `returned`; known fields: `metadata`, `spec`, `status`"
+)]
+#[case(
+    "propagation.lastGeneration",
+    "line 1, column 13: unknown field `lastGeneration` of `propagation`; known fields: `found`, `stale`, `health`, `progress`, `observedGeneration`, `lastReturnedUpdateTimestamp`"
+)]
+#[case(
+    "returned.?stats.?x.orValue(1)",
+    "line 1, column 11: unknown field `stats` of `returned`; did you mean `status`?"
+)]
+#[case(
+    "returned[?'stats'].hasValue()",
+    "line 1, column 11: unknown field `stats` of `returned`; did you mean `status`?"
+)]
+#[case(
+    "propagation[0]",
+    "line 1, column 13: unknown field `0` of `propagation`; known fields: `found`, `stale`, `health`, `progress`, `observedGeneration`, `lastReturnedUpdateTimestamp`"
+)]
+#[case("inventory.name.foo", "line 1, column 16: string does not support field selection")]
+#[case("has(propagation.stale.x)", "line 1, column 23: bool does not support field selection")]
+#[case("propagation.progress[0]", "line 1, column 22: int does not support indexing")]
+fn unknown_fields_of_a_row(#[case] text: &str, #[case] expected: &str) {
+    assert_eq!(of_row(text), expected);
+}
+
+#[rstest]
+#[case("inventory.labels.any")]
+#[case("inventory.labels['example.com/any']")]
+#[case("inventory.annotations[?'any'].hasValue()")]
+#[case("has(returned.status.any.deeper)")]
+#[case("returned.metadata.labels.any")]
+#[case("obj.any.deeper[0]")]
+#[case("propagation['a' + 'b']")]
+#[case("'any' in propagation")]
+#[case("[{'helth': 1}].all(propagation, propagation.helth == 1)")]
+#[case("inventory.name.size() + propagation.health.size()")]
+fn fields_that_a_row_can_have(#[case] text: &str) {
+    assert_eq!(of_row(text), "valid");
 }
 
 /// A message without inner quotes is prose, not CEL.

@@ -52,6 +52,23 @@ fn of_tree(tree: &str) -> String {
     "path: invalid path `$.a[*]`: unexpected `[*]`; write a quoted field or an index in brackets: $.a['b/c'][0]"
 )]
 #[case(r#"{"op": "Path", "path": "$[0]"}"#, "path: a path must start with a field, not with an index")]
+#[case(
+    r#"{"op": "Path", "path": "$.inventory.nam"}"#,
+    "path: unknown field `nam` of `inventory`; did you mean `name`?"
+)]
+#[case(
+    r#"{"op": "Not", "args": [{"op": "Exists", "path": "$.propagation.helth"}]}"#,
+    "args[0].path: unknown field `helth` of `propagation`; did you mean `health`?"
+)]
+#[case(
+    r#"{"op": "Path", "path": "$.propagation['lastGeneration']"}"#,
+    "path: unknown field `lastGeneration` of `propagation`; known fields: `found`, `stale`, `health`, `progress`, `observedGeneration`, `lastReturnedUpdateTimestamp`"
+)]
+#[case(
+    r#"{"op": "Path", "path": "$.inventory.name.foo"}"#,
+    "path: string does not support field selection"
+)]
+#[case(r#"{"op": "Path", "path": "$.inventory.labels['example.com/any']"}"#, "valid")]
 #[case(r#"{"op": "Path", "path": "$.a", "args": []}"#, "args: unknown field `args`; Path takes path")]
 #[case(r#"{"op": "Path", "value": "$.a"}"#, "value: unknown field `value`; Path takes path")]
 #[case(r#"{"op": "Literal"}"#, "Literal requires a value")]

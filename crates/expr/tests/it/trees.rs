@@ -198,10 +198,10 @@ fn three_valued_logic() {
 #[rstest]
 #[case("And", "$.propagation.stale", "false")]
 #[case("And", "$.propagation.found", "error: args[0]: no such overload: &&(string)")]
-#[case("And", "$.propagation.absent", "error: args[0]: no such overload: &&(string)")]
+#[case("And", "$.propagation.progress", "error: args[0]: no such overload: &&(string)")]
 #[case("Or", "$.propagation.found", "true")]
 #[case("Or", "$.propagation.stale", "error: args[0]: no such overload: ||(string)")]
-#[case("Or", "$.propagation.absent", "error: args[0]: no such overload: ||(string)")]
+#[case("Or", "$.propagation.progress", "error: args[0]: no such overload: ||(string)")]
 fn string_operands(#[case] name: &str, #[case] beside: &str, #[case] expected: &str) {
     gives(&op(name, [path("$.status.phase"), path(beside)]), expected);
 }

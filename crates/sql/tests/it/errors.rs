@@ -76,6 +76,18 @@ use rstest::rstest;
     "SELECT inventry.name FROM a",
     "line 1, column 8: unknown column \"inventry\"; did you mean inventory?"
 )]
+#[case::unknown_field(
+    "SELECT 1 FROM a WHERE propagation.helth = 'Ready'",
+    "line 1, column 23: unknown field `helth` of `propagation`; did you mean `health`?"
+)]
+#[case::unknown_field_of_the_root(
+    "SELECT $.inventory.nam FROM a",
+    "line 1, column 8: unknown field `nam` of `inventory`; did you mean `name`?"
+)]
+#[case::field_of_a_text(
+    "SELECT MAX(inventory.name.foo) FROM a",
+    "line 1, column 12: string does not support field selection"
+)]
 #[case::other_field(
     "SELECT webhooks FROM a",
     "line 1, column 8: unknown column \"webhooks\"; write a path such as inventory.name, status.phase, spec.replicas, propagation.health or obj.webhooks"

@@ -113,9 +113,9 @@ proptest! {
             .map(|function| json!({"name": function, "type": function, "subject": "propagation"}))
             .collect();
         for spec in [
-            json!({"select": [{"name": "all", "def": {"op": "Path", "path": "$"}}, {"name": "a", "def": "returned.a"}]}),
+            json!({"select": [{"name": "all", "def": {"op": "Path", "path": "$"}}, {"name": "a", "def": "returned.spec.a"}]}),
             json!({
-                "filter": "returned.a != 1",
+                "filter": "returned.spec.a != 1",
                 "groupBy": [{"name": "key", "def": "returned"}, {"name": "inner", "def": "obj.value[0]"}],
                 "combinedFields": combined,
                 "orderBy": [{"column": "AVG", "descending": true}],
