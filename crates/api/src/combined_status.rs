@@ -186,7 +186,13 @@ pub struct CombinedResult {
     #[serde(default)]
     pub truncated: bool,
 
-    /// Rows that could not be evaluated: at least one for each column with errors.
+    /// The number of rows that are left out because an expression failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0))]
+    pub failed_rows: i64,
+
+    /// Errors of rows that could not be evaluated: at most ten, or one for each column with errors if those are
+    /// more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "atomic"))]
     pub row_errors: Vec<RowError>,
@@ -195,6 +201,11 @@ pub struct CombinedResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128), extend("x-kubernetes-list-type" = "atomic"))]
     pub aggregation_errors: Vec<AggregationError>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// A row of a result.

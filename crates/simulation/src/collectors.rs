@@ -195,14 +195,15 @@ pub(crate) fn samples() -> Vec<Sample> {
     ]
 }
 
-/// A result in the form of [`shape`]. `failed`: clusters and columns of rows that cannot be evaluated.
+/// A result in the form of [`shape`]. `failed`: clusters and columns of rows that cannot be evaluated, for each
+/// one column.
 fn table(columns: &[&str], rows: Vec<Vec<Value>>, limit: usize, failed: &[(&str, &str)]) -> Value {
     let total = rows.len();
     let rows: Vec<Vec<_>> =
         rows.into_iter().take(limit).map(|row| row.into_iter().map(typed).collect()).collect();
     json!({
         "columnNames": columns, "rows": rows, "totalRows": total, "truncated": total > limit,
-        "rowErrors": failed, "aggregationErrors": 0,
+        "failedRows": failed.len(), "rowErrors": failed, "aggregationErrors": 0,
     })
 }
 
@@ -226,7 +227,8 @@ pub(crate) fn shape(result: &Value) -> Value {
     failed.sort_by_key(ToString::to_string);
     json!({
         "columnNames": result["columnNames"], "rows": rows, "totalRows": result["totalRows"],
-        "truncated": result["truncated"], "rowErrors": failed,
+        "truncated": result["truncated"],
+        "failedRows": result["failedRows"].as_u64().unwrap_or(0), "rowErrors": failed,
         "aggregationErrors": list("aggregationErrors").len(),
     })
 }

@@ -7,6 +7,7 @@ use bellwether_model::text;
 
 use crate::{
     cell::Cell,
+    evaluate::Failure,
     number::{NotANumber, Number},
 };
 
@@ -22,11 +23,28 @@ const LONGEST_VALUE: usize = 64;
 pub(crate) struct Errors {
     /// The first is for the filter, the others for the columns.
     by_column: Box<[BTreeMap<Arc<str>, Box<str>>]>,
+    /// The number of rows with failures.
+    pub(crate) failed_rows: usize,
 }
 
 impl Errors {
     pub(crate) fn new(columns: usize) -> Self {
-        Self { by_column: (0..=columns).map(|_| BTreeMap::new()).collect() }
+        Self { by_column: (0..=columns).map(|_| BTreeMap::new()).collect(), failed_rows: 0 }
+    }
+
+    /// Adds a row that is left out because of its failures.
+    pub(crate) fn add_row(&mut self, cluster: &Arc<str>, failures: &[Failure]) {
+        self.failed_rows += 1;
+        for failure in failures {
+            self.insert(failure.column, cluster, failure.text.clone());
+        }
+    }
+
+    pub(crate) fn retract_row(&mut self, cluster: &str, failures: &[Failure]) {
+        self.failed_rows -= 1;
+        for failure in failures {
+            self.remove(failure.column, cluster);
+        }
     }
 
     /// `column` is `None` for the filter.

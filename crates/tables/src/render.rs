@@ -33,6 +33,7 @@ pub(crate) fn page(collector: &Collector, contents: &Contents, name: &str, page:
         column_names: collector.column_names().map(str::to_owned).collect(),
         truncated: offset > 0 || limit < total,
         total_rows: i64::try_from(total).unwrap_or(i64::MAX),
+        failed_rows: i64::try_from(contents.row_errors.failed_rows).unwrap_or(i64::MAX),
         ..CombinedResult::default()
     };
     let mut room = Room(max_bytes);

@@ -126,9 +126,7 @@ impl Contents {
             }
             (Evaluated::Failed(failures), ..) => {
                 self.retract(cluster, state);
-                for failure in &failures {
-                    self.row_errors.insert(failure.column, cluster, failure.text.clone());
-                }
+                self.row_errors.add_row(cluster, &failures);
                 *state = State::Failed(failures.into());
             }
             (Evaluated::Values, ..) => {
@@ -145,11 +143,7 @@ impl Contents {
     /// Removes what a row contributes. Returns whether that is anything.
     fn retract(&mut self, cluster: &Arc<str>, state: &State) -> bool {
         match (state, &mut self.body) {
-            (State::Failed(failures), _) => {
-                for failure in failures {
-                    self.row_errors.remove(failure.column, cluster);
-                }
-            }
+            (State::Failed(failures), _) => self.row_errors.retract_row(cluster, failures),
             (State::Selected(selected), Body::Selection(selection)) => selection.retract(cluster, selected),
             (State::Combined(contribution), Body::Groups(groups)) => groups.retract(cluster, contribution),
             _ => return false,

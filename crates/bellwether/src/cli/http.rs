@@ -14,7 +14,7 @@ pub struct HttpArgs {
     )]
     pub listen: String,
 
-    /// Let everyone who can reach the address read all bound objects over HTTP, without a token
+    /// Let every client that can reach the address read all bound objects over HTTP, without a token
     #[arg(
         long,
         value_name = "true|false",

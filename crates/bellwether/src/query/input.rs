@@ -123,11 +123,12 @@ impl Input {
     pub(super) fn show(&self) -> Result<Outcome> {
         let manifests = self.collectors.iter().map(|named| manifest(&named.manifest));
         let text = manifests.collect::<Result<Vec<_>>>()?.join("---\n");
-        let is_more = |named: &&NamedCollector| {
-            named.columns.is_some() && (named.offset > 0 || named.limit > MAX_LIMIT)
-        };
-        let note = format!("a StatusCollector has no OFFSET, and a limit of at most {MAX_LIMIT}");
-        let notes = self.collectors.iter().find(is_more).map(|_| note).into_iter();
+        let notes = self.collectors.iter().filter(|named| named.columns.is_some()).flat_map(|named| {
+            let offset = (named.offset > 0).then(|| "a StatusCollector has no OFFSET".to_owned());
+            let limit = (named.limit > MAX_LIMIT)
+                .then(|| format!("the limit of a StatusCollector is at most {MAX_LIMIT}"));
+            offset.into_iter().chain(limit)
+        });
         Ok(Outcome { text, notes: notes.collect(), ..Outcome::default() })
     }
 }

@@ -1,6 +1,6 @@
 //! Results as text, JSON, YAML and CSV.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use anyhow::Result;
 use bellwether_api::{AggregationError, ClusterCounts, CombinedResult, ResultRow, RowError, TypedValue};
@@ -64,6 +64,8 @@ impl Answer {
             total_rows: i64,
             truncated: bool,
             #[serde(default)]
+            failed_rows: i64,
+            #[serde(default)]
             row_errors: Vec<RowError>,
             #[serde(default)]
             aggregation_errors: Vec<AggregationError>,
@@ -91,6 +93,7 @@ impl Answer {
             rows: fields.rows.into_iter().map(row).collect(),
             total_rows: fields.total_rows,
             truncated: fields.truncated,
+            failed_rows: fields.failed_rows,
             row_errors: fields.row_errors,
             aggregation_errors: fields.aggregation_errors,
             column_names: fields.column_names.clone(),
@@ -125,10 +128,20 @@ impl Answer {
         let of_rows = self.result.row_errors.iter().map(|RowError { cluster, column, error }| {
             format!("{title}cluster {cluster}, {}: {error}", place(column))
         });
+        let more = match self.failed_rows_without_error() {
+            0 => None,
+            1 => Some(format!("{title}and 1 more row could not be evaluated")),
+            more => Some(format!("{title}and {more} more rows could not be evaluated")),
+        };
         let of_values = self.result.aggregation_errors.iter();
         let of_values =
             of_values.map(|AggregationError { column, error }| format!("{title}{}: {error}", place(column)));
-        of_rows.chain(of_values).collect()
+        of_rows.chain(more).chain(of_values).collect()
+    }
+
+    fn failed_rows_without_error(&self) -> usize {
+        let shown: BTreeSet<_> = self.result.row_errors.iter().map(|error| &error.cluster).collect();
+        usize::try_from(self.result.failed_rows).unwrap_or(0).saturating_sub(shown.len())
     }
 
     /// That there are more rows.
@@ -178,6 +191,9 @@ impl Serialize for Answer {
         fields.serialize_entry("rows", &rows)?;
         fields.serialize_entry("totalRows", &self.result.total_rows)?;
         fields.serialize_entry("truncated", &self.result.truncated)?;
+        if self.result.failed_rows > 0 {
+            fields.serialize_entry("failedRows", &self.result.failed_rows)?;
+        }
         if !self.result.row_errors.is_empty() {
             fields.serialize_entry("rowErrors", &self.result.row_errors)?;
         }

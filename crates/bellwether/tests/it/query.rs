@@ -6,6 +6,8 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 use rstest::rstest;
+use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::{NOW, Run, bellwether, terminal::on_a_terminal};
 
@@ -89,6 +91,27 @@ fn every_collector_of_the_library_is_tested() -> std::io::Result<()> {
         let Some(name) = name.strip_suffix(".yaml") else { continue };
         assert!(source.contains(&format!("#[case(\"{name}\", \"")), "{name}");
     }
+    Ok(())
+}
+
+/// A manifest may leave out a field with a default, which no API server has set in it.
+#[test]
+fn a_deployment_without_replicas_in_the_hub_has_one() -> std::io::Result<()> {
+    let fleet = TempDir::new()?;
+    for (cluster, rest) in [
+        ("hub", "spec: {}"),
+        ("east", "spec: {replicas: 1}, status: {availableReplicas: 1}"),
+        ("west", "spec: {replicas: 1}, status: {}"),
+    ] {
+        let directory = fleet.path().join(cluster);
+        std::fs::create_dir(&directory)?;
+        let object = format!("{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web}}, {rest}}}");
+        std::fs::write(directory.join("web.yaml"), object)?;
+    }
+    let mut command = command(&[&library("sad-ones"), "deployments/web", "--from", "hub", "-o", "name"]);
+    command.args(["--cluster", "east=east", "--cluster", "west=west"]).current_dir(fleet.path());
+    let run = Run::from(command.output()?);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "west\n"), "{run}");
     Ok(())
 }
 
@@ -241,6 +264,66 @@ fn a_row_that_cannot_be_evaluated() {
     );
 }
 
+/// A cluster with several rows counts once, by the worst of them.
+#[rstest]
+#[case::without_a_hub(&[], (3, 3, 0, 0), "")]
+#[case::an_object_is_missing_in_one(&["--from", "hub"], (3, 2, 0, 1), "west Missing")]
+#[case::one_is_not_read(
+    &["--from", "hub", "--cluster", "south=nowhere.yaml"],
+    (4, 2, 1, 1),
+    "south Stale, west Missing"
+)]
+fn clusters_are_counted_once(
+    #[case] arguments: &[&str],
+    #[case] expected: (u64, u64, u64, u64),
+    #[case] not_reporting: &str,
+) -> serde_json::Result<()> {
+    let sql = "SELECT inventory.name FROM deployments";
+    let run = query(&[&[sql, "-o", "json"], arguments].concat());
+    let answers: Value = serde_json::from_str(&run.stdout)?;
+    let clusters = &answers[0]["clusters"];
+    let [bound, reporting, stale, missing] =
+        ["bound", "reporting", "stale", "missing"].map(|field| clusters[field].as_u64().unwrap_or_default());
+    let named = clusters["notReporting"].as_array().into_iter().flatten();
+    let named: Vec<_> = named
+        .map(|it| [&it["name"], &it["reason"]].map(|text| text.as_str().unwrap_or_default()).join(" "))
+        .collect();
+    let counts = (bound, reporting, stale, missing);
+    assert_eq!((counts, &*named.join(", ")), (expected, not_reporting), "{run}");
+    Ok(())
+}
+
+/// As from an API server: only the metadata is read, and of the annotations not the one with the data.
+#[rstest]
+#[case("SELECT data.password FROM secrets")]
+#[case("SELECT returned.data, returned.stringData.password FROM secrets/db")]
+#[case("SELECT obj, returned, propagation.health FROM secrets")]
+#[case("SELECT metadata.annotations, returned.metadata FROM secrets")]
+#[case("SELECT metadata.annotations['kubectl.kubernetes.io/last-applied-configuration'] AS a FROM secrets")]
+fn the_data_of_secrets_is_not_read(#[case] sql: &str) -> std::io::Result<()> {
+    let cluster = TempDir::new()?;
+    let secret = r#"{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "annotations": {"a": "b",
+        "kubectl.kubernetes.io/last-applied-configuration": "{\"data\": {\"password\": \"SECRET\"}}"}},
+        "data": {"password": "SECRET"}, "stringData": {"password": "SECRET"}}"#;
+    std::fs::write(cluster.path().join("secret.json"), secret)?;
+    let directory = cluster.path().to_string_lossy();
+    for place in [&["--from", &directory][..], &["--cluster", &format!("east={directory}")]] {
+        let run = run(&[&[sql, "-o", "json", "--now", NOW], place].concat());
+        assert!(run.code == Some(0) && !run.stdout.contains("SECRET"), "{run}");
+        assert!(run.stdout.contains("\"totalRows\": 1"), "{run}");
+    }
+    Ok(())
+}
+
+/// Ten errors are shown; the other rows are counted.
+#[test]
+fn rows_that_cannot_be_evaluated() {
+    let sql = "SELECT inventory.name, 1 / (LENGTH(status.phase) - 7) AS x FROM pods";
+    assert_snapshot!(query(&[sql]));
+    let run = query(&[sql, "-o", "json"]);
+    assert!(run.stdout.contains("\"failedRows\": 12"), "{run}");
+}
+
 /// A terminal cuts the widest columns; `-o wide` does not.
 #[rstest]
 #[case("table", "east     Ready    2026-11-14T09:00:00Z  {\"availableReplicas\":2,\"conditions\":[{\"…")]
@@ -291,6 +374,20 @@ fn a_statement_as_a_collector() {
                BY 2 ORDER BY 1 DESC LIMIT 5";
     let shown = run(&[sql, "--show"]);
     assert_snapshot!(shown);
+}
+
+/// Only what is left out is named.
+#[rstest]
+#[case::limit("LIMIT 5000", "note: the limit of a StatusCollector is at most 1000\n")]
+#[case::offset("OFFSET 5", "note: a StatusCollector has no OFFSET\n")]
+#[case::both(
+    "LIMIT 5000 OFFSET 5",
+    "note: a StatusCollector has no OFFSET\nnote: the limit of a StatusCollector is at most 1000\n"
+)]
+#[case::neither("LIMIT 1000", "")]
+fn what_a_collector_cannot_say(#[case] clauses: &str, #[case] notes: &str) {
+    let run = run(&[&format!("SELECT inventory.name FROM pods {clauses}"), "--show"]);
+    assert_eq!((run.code, &*run.stderr), (Some(0), notes), "{run}");
 }
 
 const STATEMENT: &str = "SELECT COUNT(*) FROM deployments";

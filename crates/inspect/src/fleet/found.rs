@@ -30,8 +30,15 @@ impl FoundObject {
             last_update: last_status_update(object.fields()),
         };
         let fields = object.without(&[&["metadata", "managedFields"]]).fields().kept_by(plan);
+        let is_secret = GroupKind::new(object.group(), object.kind()).is_secret();
+        let fields = if is_secret { fields.kept_by(&metadata()) } else { fields };
         Self { fields, propagation: propagation.variable() }
     }
+}
+
+/// Without the last applied configuration, which has the data of a Secret.
+fn metadata() -> Plan {
+    Plan::all_of(&["metadata"]).with_all(&["apiVersion", "kind"])
 }
 
 /// Of an object that a cluster does not have.

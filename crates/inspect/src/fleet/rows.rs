@@ -115,32 +115,43 @@ pub(super) fn row_name(cluster: &str, object: &NamespacedName) -> Arc<str> {
     format!("{cluster} {object}").into()
 }
 
-/// How a row counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a row counts. The worse ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Presence {
     Reporting,
-    Stale,
     Missing,
+    Stale,
 }
 
 pub(super) struct Rows {
     tables: Vec<Table>,
     count: usize,
-    /// Without names.
-    clusters: ClusterCounts,
-    not_reporting: BTreeSet<(NotReportingReason, Arc<str>)>,
+    /// By their worst rows.
+    clusters: BTreeMap<Arc<str>, Presence>,
 }
 
 impl Rows {
     pub(super) fn new(collectors: &[Arc<Collector>]) -> Self {
         let tables = collectors.iter().map(|collector| Table::new(Arc::clone(collector))).collect();
-        Self { tables, count: 0, clusters: ClusterCounts::default(), not_reporting: BTreeSet::new() }
+        Self { tables, count: 0, clusters: BTreeMap::new() }
     }
 
     pub(super) fn evaluated(self, object: Option<ObjectKey>) -> Evaluated {
-        let first = self.not_reporting.into_iter().take(MAX_NOT_REPORTING);
-        let first = first.map(|(reason, name)| NotReporting { name: name.to_string(), reason });
-        let clusters = ClusterCounts { not_reporting: first.collect(), ..self.clusters };
+        let mut clusters = ClusterCounts::default();
+        for (name, presence) in self.clusters {
+            let (count, reason) = match presence {
+                Presence::Reporting => (&mut clusters.reporting, None),
+                Presence::Missing => (&mut clusters.missing, Some(NotReportingReason::Missing)),
+                Presence::Stale => (&mut clusters.stale, Some(NotReportingReason::Stale)),
+            };
+            *count += 1;
+            clusters.bound += 1;
+            let silent = reason.map(|reason| NotReporting { name: name.to_string(), reason });
+            clusters.not_reporting.extend(silent);
+        }
+        // The sort is stable: by name within each reason.
+        clusters.not_reporting.sort_by_key(|cluster| cluster.reason);
+        clusters.not_reporting.truncate(MAX_NOT_REPORTING);
         Evaluated { object, clusters, tables: self.tables }
     }
 
@@ -172,14 +183,8 @@ impl Rows {
         name: &Arc<str>,
         row: &Row<'_>,
     ) {
-        let (count, reason) = match presence {
-            Presence::Reporting => (&mut self.clusters.reporting, None),
-            Presence::Stale => (&mut self.clusters.stale, Some(NotReportingReason::Stale)),
-            Presence::Missing => (&mut self.clusters.missing, Some(NotReportingReason::Missing)),
-        };
-        *count += 1;
-        self.clusters.bound += 1;
-        self.not_reporting.extend(reason.map(|reason| (reason, Arc::clone(cluster))));
+        let worst = self.clusters.entry(Arc::clone(cluster)).or_insert(presence);
+        *worst = presence.max(*worst);
         for table in &mut self.tables {
             table.upsert(self.count, name, row);
         }

@@ -262,7 +262,9 @@ fn at_least_one_row_error_for_each_column() {
         let column = if number == 19 { "c" } else { "a" };
         table.upsert(&format!("c{number:02}").into(), &reports("any", &json!({column: "x"})).row());
     }
-    let errors = table.result("any").row_errors;
+    let result = table.result("any");
+    assert_eq!(result.failed_rows, 20);
+    let errors = result.row_errors;
     let shown: Vec<_> = errors.iter().map(|error| (&*error.column, &*error.cluster)).collect();
     let mut expected: Vec<_> = (0..9).map(|number| ("a", format!("c{number:02}"))).collect();
     expected.push(("c", "c19".to_owned()));
@@ -313,6 +315,7 @@ fn errors_within_a_size() {
     let least = size(&CombinedResult {
         name: "any".to_owned(),
         total_rows: 3,
+        failed_rows: 1,
         truncated: true,
         ..CombinedResult::default()
     });

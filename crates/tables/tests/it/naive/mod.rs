@@ -70,11 +70,15 @@ impl NaiveCollector {
     pub(crate) fn result(&self, name: &str, rows: &BTreeMap<String, Variables>) -> CombinedResult {
         let mut errors = Vec::new();
         let mut passed = Vec::new();
+        let mut failed_rows = 0;
         for (cluster, variables) in rows {
             match self.evaluate(cluster, variables) {
                 Ok(Some(values)) => passed.push(Passed { cluster, values }),
                 Ok(None) => {}
-                Err(failed) => errors.extend(failed),
+                Err(failed) => {
+                    failed_rows += 1;
+                    errors.extend(failed);
+                }
             }
         }
         let mut aggregation_errors = Vec::new();
@@ -103,6 +107,7 @@ impl NaiveCollector {
             truncated: rows.len() < total,
             total_rows: i64::try_from(total).unwrap(),
             rows,
+            failed_rows,
             row_errors: self.some_of(&errors),
             aggregation_errors,
         }
