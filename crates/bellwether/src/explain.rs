@@ -10,7 +10,7 @@ use bellwether_inspect::{
     observe::{GroupQuery, Notes, Observation, is_group},
     owner_tree::reason_and_message,
 };
-use bellwether_model::{State, Value};
+use bellwether_model::{Object, State, Value};
 use bellwether_terminal::{Screen, bar, cut, how_long, printable, style, wrap};
 use jiff::Timestamp;
 
@@ -92,7 +92,7 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         Err(outcome) => return Ok(outcome),
     };
     let location = match command.fleet.of(location.location_with(&command.below)) {
-        Ok(location) => location,
+        Ok(location) => location.or_without_hub(),
         Err(error) => return Ok(Outcome::bad_input(error)),
     };
     let now = now.unwrap_or_else(Timestamp::now);
@@ -108,14 +108,14 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
         problems.extend(observation.notes.unread_clusters.iter().map(ToString::to_string));
         // With --rules or --no-builtin, the user wants the verdict of those rules on the stored status.
         let is_counted = rules.is_empty() && !no_builtin && location.clusters.is_empty();
-        let applications = Observation::open(&location, now, GroupQuery::All { all_namespaces: false });
-        let applications = applications.ok().filter(|_| is_counted);
+        let open = || Observation::open(&location, now, GroupQuery::All { all_namespaces: false }).ok();
+        let applications = is_counted.then(open).flatten();
         let groups = applications.as_ref().map(Observation::groups).unwrap_or_default();
         for word in objects {
-            let (kind, name) = observation.object_named(word)?;
             if !location.clusters.is_empty() {
-                let found = observation.with_in_clusters(&kind, &name, &|object| assessor.assess(object));
-                for row in found {
+                let in_hub = location.has_hub().then(|| observation.object_named(word)).transpose()?;
+                let assess = |object: &Object<'_>| assessor.assess(object);
+                for row in observation.with_in_clusters(word, in_hub.as_ref(), &assess)? {
                     match row {
                         Ok((cluster, row)) => rows.push(Ok(row.in_cluster(Some(cluster)))),
                         Err(problem) => problems.push(problem),
@@ -123,6 +123,7 @@ fn explain_named(command: &Explain, objects: &[&str], screen: Screen) -> Result<
                 }
                 continue;
             }
+            let (kind, name) = observation.object_named(word)?;
             let row = observation.with(&kind, &name, &|object| assessor.assess(object))?;
             let mut row = row.with_context(|| observation.not_found(&kind, &name))?;
             if is_counted {

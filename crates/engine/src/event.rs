@@ -97,6 +97,8 @@ pub enum Unreadable {
     NotConnected,
     /// The files given as input have no object of the kind, so its objects are unknown.
     NotInInput,
+    /// No object could be read from the files given as input.
+    InvalidInput,
     /// The API server keeps answering with an error.
     Failing {
         why: Arc<str>,
@@ -110,7 +112,7 @@ impl Unreadable {
             Self::Forbidden { .. } => unreadable::FORBIDDEN,
             Self::NotConnected => unreadable::NOT_CONNECTED,
             Self::NotInInput => unreadable::NOT_IN_INPUT,
-            Self::Failing { .. } => unreadable::NOT_READABLE,
+            Self::InvalidInput | Self::Failing { .. } => unreadable::NOT_READABLE,
         }
     }
 
@@ -124,7 +126,9 @@ impl Unreadable {
                 format!("; grant get, list and watch on {resource}.{}", kind.group)
             }
             Self::NotServed => "; check the group and kind, and that the CRD is installed".to_owned(),
-            Self::NotConnected | Self::NotInInput | Self::Failing { .. } => String::new(),
+            Self::NotConnected | Self::NotInInput | Self::InvalidInput | Self::Failing { .. } => {
+                String::new()
+            }
         }
     }
 }
@@ -136,6 +140,7 @@ impl fmt::Display for Unreadable {
             Self::Forbidden { .. } => f.write_str("forbidden"),
             Self::NotConnected => f.write_str("cluster not connected"),
             Self::NotInInput => f.write_str("no objects of this kind in the input"),
+            Self::InvalidInput => f.write_str("no object could be read from the files"),
             Self::Failing { why } => write!(f, "API server error: {why}"),
         }
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     owner_tree::{Node, ObjectNames, at, is_bad, local_name, separator},
-    status::counts,
+    status::{counts, why_empty},
 };
 
 struct Line {
@@ -36,7 +36,7 @@ pub fn draw(group: &Group, tree: &[Node], all: bool, wide: bool, now: Timestamp,
         name: printable(&group.name.to_string()).into_owned(),
         state: Some(group.state),
         duration: duration(group.since, now),
-        why: format!("{} ready", ready(group)),
+        why: why_empty(group).map_or_else(|| format!("{} ready", ready(group)), str::to_owned),
     }];
     let names = ObjectNames::of_nodes(group, tree);
     let drawing = Drawing { all, wide, now, names };

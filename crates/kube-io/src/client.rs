@@ -217,6 +217,11 @@ impl ClientOptions {
         Ok(Connection { client, namespace, address, exec_plugin })
     }
 
+    /// Whether there is a kubeconfig, valid or not, or a service account.
+    pub fn is_configured(&self) -> bool {
+        self.source(&Environment::of_process()).is_ok()
+    }
+
     fn source(&self, environment: &Environment) -> Result<CredentialSource, ClientError> {
         if let Some(file) = &self.kubeconfig {
             return Ok(CredentialSource::Named(file.clone()));

@@ -493,6 +493,7 @@ mod tests {
             FeedEvent::Unreadable(Unreadable::Forbidden { .. }) => "forbidden".to_owned(),
             FeedEvent::Unreadable(Unreadable::NotConnected) => "not connected".to_owned(),
             FeedEvent::Unreadable(Unreadable::NotInInput) => "not in input".to_owned(),
+            FeedEvent::Unreadable(Unreadable::InvalidInput) => "invalid input".to_owned(),
             FeedEvent::Unreadable(Unreadable::Failing { .. }) => "failing".to_owned(),
             FeedEvent::Restored => "restored".to_owned(),
             FeedEvent::ListStarted => "listing".to_owned(),

@@ -239,7 +239,7 @@ impl PolicyState {
             // A cluster need not have every kind, and one that is gone is stale.
             let is_problem = match why {
                 Unreadable::Forbidden { .. } | Unreadable::Failing { .. } | Unreadable::NotInInput => true,
-                Unreadable::NotServed | Unreadable::NotConnected => false,
+                Unreadable::NotServed | Unreadable::NotConnected | Unreadable::InvalidInput => false,
             };
             let place = if cluster.is_hub() { String::new() } else { format!("{}: ", cluster.name()) };
             is_problem.then(|| (format!("{place}{kind}"), format!("{why}{}", why.remedy(kind))))

@@ -45,8 +45,8 @@ impl ObservedCluster {
     }
 
     /// To read all namespaces. It must respond within this time.
-    pub(super) fn connect(login: &ClientOptions, within: Duration) -> Result<Self> {
-        Self::connect_in(login, None, true, within)
+    pub(super) fn connect(login: &ClientOptions, namespace: Option<&str>, within: Duration) -> Result<Self> {
+        Self::connect_in(login, namespace, true, within)
     }
 
     fn connect_in(

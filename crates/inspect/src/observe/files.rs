@@ -274,10 +274,10 @@ impl ManifestFiles {
 
     fn events(&self, kind: &GroupKind, found: BTreeMap<NamespacedName, ObservedObject>) -> Vec<FeedEvent> {
         let Some(served) = self.served(kind) else {
-            return if self.has_all_kinds {
-                vec![FeedEvent::ListStarted, FeedEvent::ListCompleted]
-            } else {
-                vec![FeedEvent::Unreadable(Unreadable::NotInInput)]
+            return match (self.has_all_kinds, self.is_empty()) {
+                (true, true) => vec![FeedEvent::Unreadable(Unreadable::InvalidInput)],
+                (true, false) => vec![FeedEvent::ListStarted, FeedEvent::ListCompleted],
+                (false, _) => vec![FeedEvent::Unreadable(Unreadable::NotInInput)],
             };
         };
         let applied = found.into_iter().map(|(name, observed)| FeedEvent::Applied(name, Box::new(observed)));

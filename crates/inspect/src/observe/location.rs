@@ -31,7 +31,7 @@ pub enum Place {
         /// Do without HealthRules, for a user who may not read them.
         without_health_rules: bool,
     },
-    /// A dump, or a repository of manifests.
+    /// A dump, or a repository of manifests. Without paths, there is no hub.
     Files {
         paths: Vec<PathBuf>,
         /// Defaults to all.
@@ -50,6 +50,32 @@ pub struct Flags {
 impl Location {
     pub(super) fn is_without_health_rules(&self) -> bool {
         matches!(self.place, Place::Cluster { without_health_rules: true, .. })
+    }
+
+    /// Reads the named clusters alone if the user has no kubeconfig and names no hub.
+    #[must_use]
+    pub fn or_without_hub(self) -> Self {
+        let place = match self.place {
+            Place::Cluster { login, namespace, .. }
+                if !self.clusters.is_empty() && login.context.is_none() && !login.is_configured() =>
+            {
+                Place::Files { paths: Vec::new(), namespace }
+            }
+            place => place,
+        };
+        Self { place, ..self }
+    }
+
+    pub fn has_hub(&self) -> bool {
+        !matches!(&self.place, Place::Files { paths, .. } if paths.is_empty())
+    }
+
+    /// The namespace that the user gives, where no hub has one.
+    pub(super) fn namespace_without_hub(&self) -> Option<&str> {
+        match &self.place {
+            Place::Files { paths, namespace } if paths.is_empty() => namespace.as_deref(),
+            _ => None,
+        }
     }
 
     fn of_clusters(&self) -> String {

@@ -20,7 +20,7 @@ mod stored_clusters;
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use bellwether_engine::{
     Dialect, Engine, Facts, FeedEvent, Group, GroupKind, GroupRelation, Lens, NamespacedName, Unreadable,
 };
@@ -262,7 +262,7 @@ impl Observation {
     /// A named cluster that can be read.
     fn named(&self, name: &str) -> Option<(&NamedCluster, &Origin)> {
         let cluster = self.clusters.iter().find(|cluster| cluster.name.name() == name)?;
-        Some((cluster, cluster.origin.as_ref().ok()?))
+        Some((cluster, cluster.readable()?))
     }
 
     fn namespace_to_list(&self, anywhere: bool) -> Option<&str> {
@@ -279,21 +279,26 @@ impl Observation {
         self.origin.with(kind, name, make)
     }
 
-    /// Applies `make` to an object in each named cluster that can be read; an error names the cluster.
+    /// Applies `make` to the object that the user names, in each named cluster that can be read; an error names the
+    /// cluster. `in_hub`: what the name means in the hub; without a hub, it means what it means in each cluster.
     pub fn with_in_clusters<R: Send>(
         &self,
-        kind: &GroupKind,
-        name: &NamespacedName,
+        word: &str,
+        in_hub: Option<&(GroupKind, NamespacedName)>,
         make: &(dyn Fn(&Object<'_>) -> R + Sync),
-    ) -> Vec<Result<(String, R), String>> {
-        let readable =
-            self.clusters.iter().filter_map(|cluster| Some((cluster, cluster.origin.as_ref().ok()?)));
-        let results = readable.map(|(cluster, origin)| match origin.with(kind, name, make) {
-            Ok(Some(result)) => Ok((cluster.name.name().to_owned(), result)),
-            Ok(None) => Err(cluster.about(&format!("{}/{} not found", kind.kind, name.name))),
+    ) -> Result<Vec<Result<(String, R), String>>> {
+        let (kind, name) = object_name::split(word)?;
+        let read = |origin: &Origin| {
+            let (kind, name) = in_hub.cloned().map_or_else(|| origin.object_named(kind, name), Ok)?;
+            let result = origin.with(&kind, &name, make)?;
+            result.ok_or_else(|| anyhow!("{}/{} not found", kind.kind, name.name))
+        };
+        let readable = self.clusters.iter().filter_map(|cluster| Some((cluster, cluster.readable()?)));
+        let results = readable.map(|(cluster, origin)| match read(origin) {
+            Ok(result) => Ok((cluster.name.name().to_owned(), result)),
             Err(error) => Err(cluster.about(&format!("{error:#}"))),
         });
-        results.collect()
+        Ok(results.collect())
     }
 
     /// The fields that the verdict on an object is based on. Empty if it cannot be read any more.

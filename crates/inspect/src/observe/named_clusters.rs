@@ -51,10 +51,11 @@ impl NamedCluster {
     /// One that does not answer delays no other.
     pub(super) fn open_all(location: &Location, now: Timestamp) -> Vec<Self> {
         let (clusters, within) = (&location.clusters, location.request_timeout);
+        let namespace = location.namespace_without_hub();
         thread::scope(|scope| {
             let opening: Vec<_> = clusters
                 .iter()
-                .map(|cluster| scope.spawn(move || Self::open(cluster, within, now)))
+                .map(|cluster| scope.spawn(move || Self::open(cluster, namespace, within, now)))
                 .collect();
             let opened = clusters.iter().zip(opening);
             opened
@@ -65,15 +66,13 @@ impl NamedCluster {
         })
     }
 
-    fn open(cluster: &ClusterToRead, within: Duration, now: Timestamp) -> Self {
+    fn open(cluster: &ClusterToRead, namespace: Option<&str>, within: Duration, now: Timestamp) -> Self {
         let origin = match &cluster.from {
-            ReadFrom::ApiServer(login) => ObservedCluster::connect(login, within)
+            ReadFrom::ApiServer(login) => ObservedCluster::connect(login, namespace, within)
                 .map(|cluster| Origin::Cluster(Box::new(cluster)))
                 .map_err(|error| format!("{error:#}")),
             ReadFrom::Files(paths) => {
-                let files = ManifestFiles::open(paths, None, now).of_whole_cluster();
-                // It says why.
-                if files.is_empty() { Err(files.problems().join("; ")) } else { Ok(Origin::Files(files)) }
+                Ok(Origin::Files(ManifestFiles::open(paths, namespace, now).of_whole_cluster()))
             }
         };
         let opened = Self { origin, ..Self::unread(cluster, String::new()) };
@@ -89,6 +88,12 @@ impl NamedCluster {
             from: cluster.from.clone(),
             origin: Err(error),
         }
+    }
+
+    /// Where its objects can be read.
+    pub(super) fn readable(&self) -> Option<&Origin> {
+        let has_objects = |origin: &&Origin| !matches!(origin, Origin::Files(files) if files.is_empty());
+        self.origin.as_ref().ok().filter(has_objects)
     }
 
     /// To watch its API server, which may answer later if it has not answered yet. `None` for files, and without a

@@ -118,7 +118,10 @@ impl Notes {
                     self.notes.push(note);
                 }
             }
-            Unreadable::NotServed | Unreadable::NotInInput | Unreadable::NotConnected => {}
+            Unreadable::NotServed
+            | Unreadable::NotInInput
+            | Unreadable::InvalidInput
+            | Unreadable::NotConnected => {}
         }
     }
 
@@ -170,7 +173,7 @@ impl Notes {
             Unreadable::Failing { why } => {
                 self.problems.push(format!("cannot list {}: {why}", cluster.resource(kind)));
             }
-            Unreadable::NotConnected => {
+            Unreadable::NotConnected | Unreadable::InvalidInput => {
                 self.problems.push(format!("cannot list {}: {why}", cluster.resource(kind)));
             }
         }

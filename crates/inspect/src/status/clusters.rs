@@ -14,7 +14,7 @@ pub(super) fn fraction(group: &Group) -> String {
 }
 
 /// Why a BindingPolicy has no members.
-pub(super) fn why_empty(group: &Group) -> Option<&'static str> {
+pub(crate) fn why_empty(group: &Group) -> Option<&'static str> {
     match group.detail {
         Detail::BindingPolicy { objects: 0, .. } => Some("binds no objects: check spec.downsync"),
         Detail::BindingPolicy { .. } if group.clusters.is_none() => {

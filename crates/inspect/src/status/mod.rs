@@ -12,6 +12,7 @@ use bellwether_engine::{Detail, Group, GroupKind, NamespacedName};
 use bellwether_model::State;
 use bellwether_terminal::{WORST_FIRST, columns, printable, wrap};
 
+pub(crate) use clusters::why_empty;
 pub use list::{List, why};
 pub use log::StatusLog;
 pub use rollup::meaning;

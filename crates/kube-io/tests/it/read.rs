@@ -118,6 +118,7 @@ impl ReaderFixture {
             FeedEvent::Unreadable(Unreadable::Forbidden { resource }) => format!("forbidden: {resource}"),
             FeedEvent::Unreadable(Unreadable::NotConnected) => "not connected".to_owned(),
             FeedEvent::Unreadable(Unreadable::NotInInput) => "not in input".to_owned(),
+            FeedEvent::Unreadable(Unreadable::InvalidInput) => "invalid input".to_owned(),
             FeedEvent::Unreadable(Unreadable::Failing { why }) => format!("failing: {why}"),
             FeedEvent::ListStarted => "listing".to_owned(),
             FeedEvent::Restored => "restored".to_owned(),

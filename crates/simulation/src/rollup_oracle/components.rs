@@ -306,7 +306,7 @@ fn reason(why: &Unreadable) -> &'static str {
         Unreadable::Forbidden { .. } => "Forbidden",
         Unreadable::NotConnected => "NotConnected",
         Unreadable::NotInInput => "NotInInput",
-        Unreadable::Failing { .. } => "NotReadable",
+        Unreadable::InvalidInput | Unreadable::Failing { .. } => "NotReadable",
     }
 }
 

@@ -93,6 +93,7 @@ fn the_output_fits(#[case] columns: u16) {
 )]
 #[case::labels_without_clusters("only_labels", &["status", "--cluster-labels", "west=a=b"])]
 #[case::no_cluster_is_selected("none_selected", &["status", "policy/edge", "--cluster", "east=east"])]
+#[case::tree_without_a_cluster("tree_none_selected", &["tree", "policy/edge", "--cluster", "east=east"])]
 #[case::waiting_for_no_cluster("wait_none_selected", &["wait", "policy/edge", "--cluster", "east=east"])]
 #[case::not_a_kubeconfig("not_a_kubeconfig", &["status", "policy/edge", "--cluster", "east=README.md"])]
 #[case::files_to_explain("explain_files", &["explain", "-f", "hub", "--cluster", "east=east"])]
@@ -114,9 +115,42 @@ fn a_directory_without_manifests_is_an_error_and_hides_no_other_cluster() {
     command.args(["--cluster-labels", LABELS[5]]);
     let run = run(command);
     assert!(run.stdout.contains("Deployment/web  east     ✓ Ready"), "{run}");
-    assert!(run.stdout.contains("west is stale"), "{run}");
+    assert!(
+        run.stdout.contains("west is stale: cannot read Deployment.apps: no object could be read"),
+        "{run}"
+    );
     assert!(run.stderr.contains("cluster west: no objects in"), "{run}");
+    assert!(!run.stdout.contains("no response"), "{run}");
     assert_eq!(run.code, Some(2), "{run}");
+}
+
+#[rstest]
+#[case::status(&["status", "policy/edge"])]
+#[case::tree(&["tree", "policy/edge"])]
+#[case::wait(&["wait", "policy/edge"])]
+fn the_files_of_a_cluster_that_cannot_be_read_are_the_reason(#[case] arguments: &[&str]) {
+    let directory = TempDir::new().expect("a directory");
+    fs::write(directory.path().join("west.yaml"), "kind: [").expect("a file");
+    let mut command = on_hub(arguments);
+    command.args(["--cluster", &format!("west={}", directory.path().display())]);
+    command.args(["--cluster-labels", LABELS[5]]);
+    let run = run(command);
+    assert!(run.stdout.contains("no object could be read from the files"), "{run}");
+    assert!(!run.stdout.contains("no response"), "{run}");
+    assert!(run.stderr.contains("cluster west: ") && run.stderr.contains("west.yaml"), "{run}");
+}
+
+/// The tests have no kubeconfig.
+#[rstest]
+#[case::everywhere("everywhere", &["explain", "deploy/web", "-n", "shop", "-o", "json"])]
+#[case::any_namespace("any_namespace", &["explain", "deploy/api"])]
+#[case::another_namespace("another_namespace", &["explain", "deploy/web", "-n", "other"])]
+#[case::unknown_kind("unknown_kind", &["explain", "deployx/web"])]
+fn explain_needs_no_hub(#[case] name: &str, #[case] arguments: &[&str]) {
+    let mut command = bellwether(arguments);
+    command.args(["--cluster", "east=east", "--cluster", "west=west", "--now", NOW]);
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/clusters"));
+    assert_snapshot!(format!("explain_without_hub_{name}"), run(command));
 }
 
 /// As in `query`: a directory has all that its cluster has.
