@@ -39,12 +39,7 @@ pub(crate) const SELF: &str = "self";
 pub(crate) const ROW: [&str; 4] = ["inventory", "obj", "returned", "propagation"];
 
 const FIELDS_IN_ROW: [Option<Fields>; 4] = [
-    Some(&[
-        ("name", Types::TEXT),
-        ("labels", Types::MAP),
-        ("annotations", Types::MAP),
-        ("uid", Types::TEXT),
-    ]),
+    Some(&[("name", Types::TEXT), ("labels", Types::MAP), ("annotations", Types::MAP), ("uid", Types::TEXT)]),
     None,
     Some(&[("metadata", Types::MAP), ("spec", Types::ANY), ("status", Types::ANY)]),
     Some(&[

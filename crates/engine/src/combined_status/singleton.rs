@@ -322,7 +322,7 @@ impl CombinedStatuses {
         let facts = &stored.facts;
         let nothing = StatusWrites::default();
         let writes = self.singletons.writes.get(&key).unwrap_or(&nothing);
-        if facts.deleting || writes.pending.is_some() || writes.overwrites.backs_off_until(now).is_some() {
+        if writes.pending.is_some() || writes.overwrites.backs_off_until(now).is_some() {
             return None;
         }
         let set = |part, path: &[&str], value| {

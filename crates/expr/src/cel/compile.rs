@@ -225,8 +225,8 @@ impl CelCompiler<'_> {
             for (index, (step, at)) in steps.iter().zip(&places[taken..]).enumerate() {
                 check::step(*at, variable, &steps[..index], step)?;
             }
-            let name = Some(variable.name.clone())
-                .filter(|name| self.scope.open.is_none() || **name != *SELF);
+            let name =
+                Some(variable.name.clone()).filter(|name| self.scope.open.is_none() || **name != *SELF);
             return Ok(Some(Path { root, name, steps }));
         }
         let Some(root) = self.scope.open else { return Ok(None) };

@@ -64,10 +64,7 @@ fn of_tree(tree: &str) -> String {
     r#"{"op": "Path", "path": "$.propagation['lastGeneration']"}"#,
     "path: unknown field `lastGeneration` of `propagation`; known fields: `found`, `stale`, `health`, `progress`, `observedGeneration`, `lastReturnedUpdateTimestamp`"
 )]
-#[case(
-    r#"{"op": "Path", "path": "$.inventory.name.foo"}"#,
-    "path: string does not support field selection"
-)]
+#[case(r#"{"op": "Path", "path": "$.inventory.name.foo"}"#, "path: string does not support field selection")]
 #[case(r#"{"op": "Path", "path": "$.inventory.labels['example.com/any']"}"#, "valid")]
 #[case(r#"{"op": "Path", "path": "$.a", "args": []}"#, "args: unknown field `args`; Path takes path")]
 #[case(r#"{"op": "Path", "value": "$.a"}"#, "value: unknown field `value`; Path takes path")]
