@@ -52,7 +52,7 @@ fn variable_of(field: &str, scope: &Scope) -> Option<&'static str> {
     scope.position(variable).map(|_| variable)
 }
 
-/// For a top-level field of the object where it is not in scope by itself.
+/// For a top-level field of the object that is not in scope by itself.
 pub(crate) fn for_field_of_object(name: &str, scope: &Scope) -> Option<String> {
     let fields = || USUAL_FIELDS.iter().copied().filter(|field| *field != SELF);
     let field = fields().find(|field| *field == name).or_else(|| nearest(name, fields()))?;

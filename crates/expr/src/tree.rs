@@ -99,6 +99,10 @@ impl TreeCompiler<'_> {
             }
             "And" | "Or" => {
                 let operands = self.several(fields, op, &place, depth)?;
+                if operands.is_empty() {
+                    let place = under(&place, "args");
+                    return Err(compile_error(place, format!("{op} requires at least one argument")));
+                }
                 let mut nodes = Vec::with_capacity(operands.len());
                 for (operand, types) in operands {
                     self.check(check::is(operand.at, op, types, Types::BOOL))?;
@@ -108,12 +112,13 @@ impl TreeCompiler<'_> {
                 (if op == "And" { Op::All(nodes) } else { Op::Any(nodes) }, Types::BOOL)
             }
             "Exists" => {
+                let has_no_args = fields.get("args").is_none_or(|args| *args == Json::Array(Vec::new()));
                 let asked = match fields.get("path") {
                     Some(_) if fields.contains_key("args") => {
                         return Err(compile_error(place, "Exists takes a path or one argument, not both"));
                     }
                     Some(_) => Node { at, op: self.read(fields, &place)? },
-                    None if !fields.contains_key("args") => {
+                    None if has_no_args => {
                         return Err(with_hint(
                             compile_error(place, "Exists requires a path"),
                             "write {op: Exists, path: $.status.phase}",
@@ -129,7 +134,8 @@ impl TreeCompiler<'_> {
             "In" => {
                 let [(what, what_types), (within, within_types)] =
                     self.arguments(fields, op, &place, depth)?;
-                self.check(check::of_operator(at, op, Operator::In, what_types, within_types))?;
+                self.check_no_null([&what, &within])?;
+                self.check(check::of_operator(within.at, op, Operator::In, what_types, within_types))?;
                 (Op::In(Box::new([what, within])), Types::BOOL)
             }
             other => {
@@ -137,6 +143,7 @@ impl TreeCompiler<'_> {
                     return Err(unknown(other, &place));
                 };
                 let [(left, left_types), (right, right_types)] = self.arguments(fields, op, &place, depth)?;
+                self.check_no_null([&left, &right])?;
                 self.check(check::of_operator(at, op, operator, left_types, right_types))?;
                 (Op::Compare(comparison, Box::new([left, right])), Types::BOOL)
             }
@@ -144,10 +151,23 @@ impl TreeCompiler<'_> {
         Ok((Node { at, op }, types))
     }
 
+    /// Refuses SQL's null in a comparison, which is then never true.
+    fn check_no_null(&self, operands: [&Node; 2]) -> Result<(), CompileError> {
+        let null = operands.into_iter().find(|operand| matches!(operand.op, Op::Nothing));
+        null.map_or(Ok(()), |null| {
+            let hint = "write {op: Exists, path: $.status.phase}, or Not with it";
+            Err(with_hint(compile_error(self.place(null.at), "a comparison with null is never true"), hint))
+        })
+    }
+
+    fn place(&self, at: u32) -> String {
+        self.places.get(at as usize).cloned().unwrap_or_default()
+    }
+
     /// Adds the place to a check that knows only its number.
     fn check<T>(&self, checked: Result<T, ErrorAt>) -> Result<T, CompileError> {
         checked.map_err(|slip| CompileError {
-            place: Place::Tree(self.places.get(slip.at as usize).cloned().unwrap_or_default()),
+            place: Place::Tree(self.place(slip.at)),
             text: slip.text,
             // The hints are in CEL.
             hint: None,
@@ -256,9 +276,6 @@ impl TreeCompiler<'_> {
         let Some(Json::Array(arguments)) = fields.get("args") else {
             return Err(compile_error(place, format!("{op} requires args, a list of operations")));
         };
-        if arguments.is_empty() {
-            return Err(compile_error(place, format!("{op} requires at least one argument")));
-        }
         let operations = arguments.iter().enumerate();
         operations
             .map(|(index, argument)| self.operation(argument, format!("{place}[{index}]"), depth + 1))
@@ -286,7 +303,7 @@ fn literal(fields: &Map<String, Json>, place: &str) -> Result<(Op, Types), Compi
     let value = kept(value, 0)
         .ok_or_else(|| compile_error(under(place, "value"), "the value is nested too deeply"))?;
     let one = match &value {
-        Value::Null => return Ok((Op::Nothing, Types::ANY)),
+        Value::Null => return Ok((Op::Nothing, Types::of(Type::Null))),
         Value::Bool(_) => Type::Bool,
         Value::Int(_) => Type::Int,
         Value::Float(_) => Type::Double,

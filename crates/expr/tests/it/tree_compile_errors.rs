@@ -70,7 +70,9 @@ fn of_tree(tree: &str) -> String {
 #[case(r#"{"op": "Path", "value": "$.a"}"#, "value: unknown field `value`; Path takes path")]
 #[case(r#"{"op": "Literal"}"#, "Literal requires a value")]
 #[case(r#"{"op": "Literal", "path": "a"}"#, "path: unknown field `path`; Literal takes value")]
-#[case(r#"{"op": "Not", "args": []}"#, "args: Not requires at least one argument")]
+#[case(r#"{"op": "Not", "args": []}"#, "args: Not takes 1 argument, found 0")]
+#[case(r#"{"op": "And", "args": []}"#, "args: And requires at least one argument")]
+#[case(r#"{"op": "Less", "args": []}"#, "args: Less takes 2 arguments, found 0")]
 #[case(
     r#"{"op": "Not", "args": {"op": "Path", "path": "$.a"}}"#,
     "args: Not requires args, a list of operations"
@@ -97,6 +99,28 @@ fn of_tree(tree: &str) -> String {
     "args[1].args[0].op: unknown operation `Eqaul`; did you mean Equal?"
 )]
 #[case(r#"{"op": "Exists", "path": "$.a", "args": []}"#, "Exists takes a path or one argument, not both")]
+#[case(r#"{"op": "Exists"}"#, "Exists requires a path; write {op: Exists, path: $.status.phase}")]
+#[case(r#"{"op": "Exists", "args": []}"#, "Exists requires a path; write {op: Exists, path: $.status.phase}")]
+#[case(
+    r#"{"op": "In", "args": [{"op": "Path", "path": "$.a"}, {"op": "Literal", "value": "abc"}]}"#,
+    "args[1]: `In` expects list or map, found string"
+)]
+#[case(
+    r#"{"op": "Not", "args": [{"op": "Less", "args": [{"op": "Path", "path": "$.a"}, {"op": "Literal", "value": null}]}]}"#,
+    "args[0].args[1]: a comparison with null is never true; write {op: Exists, path: $.status.phase}, or Not with it"
+)]
+#[case(
+    r#"{"op": "Equal", "args": [{"op": "Literal", "value": null}, {"op": "Path", "path": "$.a"}]}"#,
+    "args[0]: a comparison with null is never true; write {op: Exists, path: $.status.phase}, or Not with it"
+)]
+#[case(
+    r#"{"op": "In", "args": [{"op": "Path", "path": "$.a"}, {"op": "Literal", "value": null}]}"#,
+    "args[1]: a comparison with null is never true; write {op: Exists, path: $.status.phase}, or Not with it"
+)]
+#[case(
+    r#"{"op": "And", "args": [{"op": "Literal", "value": null}]}"#,
+    "args[0]: `And` expects bool, found null"
+)]
 #[case(
     r#"{"op": "Exists", "args": [{"op": "Path", "path": "$.a"}, {"op": "Path", "path": "$.a"}]}"#,
     "args: Exists takes 1 argument, found 2"
