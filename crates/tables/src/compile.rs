@@ -121,7 +121,7 @@ impl<'a> Compiler<'a> {
 
     fn filter(&mut self, source: &'a Expression) -> Option<usize> {
         let program = self.program(source, "spec.filter")?;
-        if !self.programs[program].can_be(Type::Bool) {
+        if ![Type::Bool, Type::Optional].into_iter().any(|own| self.programs[program].can_be(own)) {
             let hint = "write a comparison, for example propagation.health == 'Ready'";
             self.error("spec.filter", format!("the expression must evaluate to bool; {hint}"));
         }

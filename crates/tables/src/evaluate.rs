@@ -37,9 +37,11 @@ impl Collector {
         let mut failures = Vec::new();
         if let Some(filter) = self.filter {
             let program = &self.programs[filter];
-            match program.evaluate(row, &mut fuel) {
+            match program.evaluate(row, &mut fuel).map(unwrapped) {
                 Ok(Val::Bool(true)) => values[filter] = Cell::Bool(true),
-                Ok(Val::Bool(false) | Val::Null) | Err(Stop::Missing(_)) => return Evaluated::LeftOut,
+                Ok(Val::Bool(false) | Val::Null | Val::Optional(None)) | Err(Stop::Missing(_)) => {
+                    return Evaluated::LeftOut;
+                }
                 Ok(other) => {
                     let text = format!("the filter must be a bool, not {}", other.type_of().one());
                     return Evaluated::Failed(vec![Failure::new(None, &text)]);
@@ -94,6 +96,14 @@ impl Failure {
     fn new(column: Option<usize>, error: &str) -> Self {
         Self { column, text: text::one_line(error, LONGEST_ERROR).into() }
     }
+}
+
+/// The value of an optional, as in a column.
+fn unwrapped(mut value: Val<'_>) -> Val<'_> {
+    while let Val::Optional(Some(inner)) = value {
+        value = (*inner).clone();
+    }
+    value
 }
 
 fn describe(error: NotACell) -> String {

@@ -50,6 +50,14 @@ use crate::sample::{collector, spec};
     "{filter: size(returned), select: [{name: a, def: obj}]}",
     "spec.filter: the expression must evaluate to bool; write a comparison, for example propagation.health == 'Ready'"
 )]
+#[case::null_as_filter(
+    "{filter: {op: Literal, value: null}, select: [{name: a, def: obj}]}",
+    "spec.filter: the expression must evaluate to bool; write a comparison, for example propagation.health == 'Ready'"
+)]
+#[case::unknown_field(
+    "{select: [{name: a, def: obj}, {name: b, def: {op: Not, args: [{op: Path, path: $.propagation.fund}]}}]}",
+    "spec.select[1].def.args[0].path: unknown field `fund` of `propagation`; did you mean `found`?"
+)]
 #[case::sum_of_bools(
     "{combinedFields: [{name: a, type: SUM, subject: propagation.found == true}]}",
     "spec.combinedFields[0].subject: SUM expects a number; use COUNT with a filter to count rows for which something is true"

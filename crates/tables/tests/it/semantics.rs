@@ -161,6 +161,10 @@ limit: 1",
     "{filter: 'false', groupBy: [{name: a, def: inventory.name}], combinedFields: [{name: c, type: COUNT}]}",
     ""
 )]
+// An optional is its value, or null.
+#[case("{filter: 'returned.?status.?n.optMap(n, n > 1)', combinedFields: [{name: c, type: COUNT}]}", "3")]
+#[case("{filter: 'optional.of(optional.of(true))', combinedFields: [{name: c, type: COUNT}]}", "5")]
+#[case("{filter: 'optional.none()', combinedFields: [{name: c, type: COUNT}]}", "0")]
 fn queries(#[case] yaml: &str, #[case] expected: &str) {
     let mut table = table(yaml);
     phases(&mut table);
