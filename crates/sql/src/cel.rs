@@ -20,16 +20,51 @@ pub(crate) enum Rank {
 pub(crate) struct Cel {
     pub(crate) text: String,
     rank: Rank,
+    number: Number,
+}
+
+/// What is known of a number: a double meets only doubles in arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    /// The value is known only at run time.
+    Any,
+    Double,
+    /// A literal.
+    Integer,
+    /// Not a number.
+    Text,
 }
 
 impl Cel {
     /// A literal, a path or a call.
     pub(crate) fn primary(text: impl Into<String>) -> Self {
-        Self { text: text.into(), rank: Rank::Primary }
+        Self { text: text.into(), rank: Rank::Primary, number: Number::Any }
     }
 
     pub(crate) fn string(text: &str) -> Self {
-        Self::primary(quoted(text))
+        Self { number: Number::Text, ..Self::primary(quoted(text)) }
+    }
+
+    pub(crate) fn number(text: &str) -> Self {
+        let is_double = text.contains(['.', 'e', 'E']);
+        Self { number: if is_double { Number::Double } else { Number::Integer }, ..Self::primary(text) }
+    }
+
+    /// An integer beside a double is a double, as in SQL.
+    pub(crate) fn arithmetic(left: &Self, operator: &str, right: &Self, rank: Rank) -> Self {
+        if left.number != Number::Double && right.number != Number::Double {
+            return Self::binary(left, operator, right, rank);
+        }
+        let result = Self::binary(&left.as_double(), operator, &right.as_double(), rank);
+        Self { number: Number::Double, ..result }
+    }
+
+    fn as_double(&self) -> Self {
+        match self.number {
+            Number::Any => Self::primary(format!("double({})", self.text)),
+            Number::Integer => Self::primary(format!("{}.0", self.text)),
+            Number::Double | Number::Text => self.clone(),
+        }
     }
 
     /// Operands that have the rank of the operator stay without parentheses on the left.
@@ -40,7 +75,7 @@ impl Cel {
         let is_associative = matches!(rank, Rank::Or | Rank::And);
         let is_right_open = right.rank > rank || (right.rank == rank && is_associative);
         let right = if is_right_open { right.text.clone() } else { format!("({})", right.text) };
-        Self { text: format!("{left} {operator} {right}"), rank }
+        Self { text: format!("{left} {operator} {right}"), rank, number: Number::Any }
     }
 
     pub(crate) fn relation(left: &Self, operator: &str, right: &Self) -> Self {
@@ -52,7 +87,8 @@ impl Cel {
     }
 
     pub(crate) fn prefixed(operator: char, operand: &Self) -> Self {
-        Self { text: format!("{operator}{}", operand.in_parentheses(Rank::Primary)), rank: Rank::Not }
+        let text = format!("{operator}{}", operand.in_parentheses(Rank::Primary));
+        Self { text, rank: Rank::Not, number: operand.number }
     }
 
     pub(crate) fn negated_if(self, negated: bool) -> Self {
@@ -66,7 +102,7 @@ impl Cel {
             then.in_parentheses(Rank::Or),
             otherwise.text
         );
-        Self { text, rank: Rank::Conditional }
+        Self { text, rank: Rank::Conditional, number: Number::Any }
     }
 
     pub(crate) fn method(&self, name: &str, arguments: &str) -> Self {

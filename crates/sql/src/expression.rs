@@ -78,12 +78,11 @@ fn binary(left: &Expr, op: &BinaryOperator, right: &Expr, at: Location) -> Resul
                 .hint("use =, <>, <, <=, >, >=, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL and arithmetic"));
         }
     };
-    let (left, right) = if rank == Rank::Relation {
-        (value(left)?, value(right)?)
-    } else {
-        (translate(left)?, translate(right)?)
-    };
-    Ok(Cel::binary(&left, operator, &right, rank))
+    Ok(match rank {
+        Rank::Relation => Cel::relation(&value(left)?, operator, &value(right)?),
+        Rank::Sum | Rank::Product => Cel::arithmetic(&translate(left)?, operator, &translate(right)?, rank),
+        _ => Cel::binary(&translate(left)?, operator, &translate(right)?, rank),
+    })
 }
 
 /// An operand of a comparison. Nothing equals NULL, so that the user means something else.
@@ -108,7 +107,7 @@ fn is(operand: &Expr, truth: &str) -> Result<Cel, SqlError> {
 
 fn literal(value: &ValueWithSpan) -> Result<Cel, SqlError> {
     match &value.value {
-        Value::Number(number, _) => Ok(Cel::primary(number.clone())),
+        Value::Number(number, _) => Ok(Cel::number(number)),
         Value::SingleQuotedString(text) => Ok(Cel::string(text)),
         Value::Boolean(truth) => Ok(Cel::primary(truth.to_string())),
         Value::Null => Ok(Cel::primary("null")),
