@@ -64,7 +64,13 @@ impl fmt::Display for Duration {
 
 impl fmt::Display for InvalidDuration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "invalid duration {:?}: write 0s, 90s, 5m or 1h30m", self.0)
+        let mut numbers = self.0.split(|c: char| !c.is_ascii_digit() && c != '.');
+        let is_large = |number: &str| number.split('.').next().is_some_and(|whole| whole.len() > MOST_DIGITS);
+        if numbers.any(is_large) {
+            write!(formatter, "duration {:?} is too large: {TOO_LARGE}", self.0)
+        } else {
+            write!(formatter, "invalid duration {:?}: {WAY_OUT}", self.0)
+        }
     }
 }
 
@@ -97,7 +103,7 @@ fn nanoseconds(number: &str, unit: &str) -> Option<u128> {
         _ => return None,
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let within = |digits: &str| (1..=9).contains(&digits.len());
+    let within = |digits: &str| (1..=MOST_DIGITS).contains(&digits.len());
     if !within(whole) || !within(fraction) {
         return None;
     }
@@ -105,8 +111,15 @@ fn nanoseconds(number: &str, unit: &str) -> Option<u128> {
     Some(whole.parse::<u128>().ok()? * unit + fraction.parse::<u128>().ok()? * unit / scale)
 }
 
-/// Matches exactly what [`parse`] accepts.
-const PATTERN: &str = "^([0-9]{1,9}([.][0-9]{1,9})?(ns|us|µs|μs|ms|s|m|h))+$";
+/// The most digits before and after a point.
+const MOST_DIGITS: usize = 9;
+
+const WAY_OUT: &str = "write 90s, 5m or 1h30m";
+const TOO_LARGE: &str = "a number has at most 9 digits";
+
+/// What [`parse`] accepts matches this pattern, and does not match [`LARGE`].
+const PATTERN: &str = "^([0-9]+([.][0-9]{1,9})?(ns|us|µs|μs|ms|s|m|h))+$";
+const LARGE: &str = "(^|[a-zµμ])[0-9]{10}";
 
 impl JsonSchema for Duration {
     fn schema_name() -> Cow<'static, str> {
@@ -121,10 +134,10 @@ impl JsonSchema for Duration {
         json_schema!({
             "type": "string",
             "maxLength": 64,
-            "x-kubernetes-validations": [rule(
-                &format!("self.matches('{PATTERN}')"),
-                "invalid duration: write 0s, 90s, 5m or 1h30m",
-            )],
+            "x-kubernetes-validations": [
+                rule(&format!("self.matches('{PATTERN}')"), &format!("invalid duration: {WAY_OUT}")),
+                rule(&format!("!self.matches('{LARGE}')"), &format!("too large: {TOO_LARGE}")),
+            ],
         })
     }
 }
@@ -170,6 +183,18 @@ mod tests {
             "two minutes",
         ] {
             assert!(text.parse::<Duration>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_write() {
+        for (text, expected) in [
+            ("-5s", "invalid duration \"-5s\": write 90s, 5m or 1h30m"),
+            ("0.1234567890s", "invalid duration \"0.1234567890s\": write 90s, 5m or 1h30m"),
+            ("99999999999999h", "duration \"99999999999999h\" is too large: a number has at most 9 digits"),
+            ("1h1234567890s", "duration \"1h1234567890s\" is too large: a number has at most 9 digits"),
+        ] {
+            assert_eq!(text.parse::<Duration>().unwrap_err().to_string(), expected);
         }
     }
 

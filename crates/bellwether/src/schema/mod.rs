@@ -138,7 +138,15 @@ impl Check {
         if let Some(wanted) = schema.type_.as_deref()
             && !is_a(value, wanted)
         {
-            return self.error(field, format!("must be {}, not {}", with_article(wanted), type_of(value)));
+            let message = match value {
+                // Larger integers are decoded as floating-point numbers.
+                Value::Float(number) if wanted == "integer" && number.abs() >= 9.2e18 => {
+                    format!("must be a 64-bit integer, not {number}")
+                }
+                Value::Float(number) if wanted == "integer" => format!("must be an integer, not {number}"),
+                _ => format!("must be {}, not {}", with_article(wanted), type_of(value)),
+            };
+            return self.error(field, message);
         }
         let before = self.errors.len();
         match value {
