@@ -17,14 +17,14 @@ use bellwether_api::GROUP;
 use bellwether_input::{DuplicateKey, ObjectLocation};
 use bellwether_inspect::shell::program;
 use bellwether_model::{Object, Plan, State};
-use bellwether_terminal::{Screen, printable, sign, style};
+use bellwether_terminal::{Screen, first_few, printable, sign, style};
 use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::{
     assess::NO_OBJECTS,
     cli::Lint,
-    collectors::{KIND, kind_of_bare, manifest},
+    collectors::{KIND, kind_of_bare, manifest, of_kubestellar},
     output::{BAD_INPUT, Outcome},
     rules::{self, Finding, or_unnamed, place, printed},
     schema::{self, FieldError, KindSchema},
@@ -55,22 +55,26 @@ pub(crate) fn run(command: &Lint, screen: Screen) -> Result<Outcome> {
         Ok(inputs) => inputs,
         Err(error) => return Ok(Outcome::bad_input(error)),
     };
-    let (mut checked, mut errors, mut others) = (Vec::new(), Vec::new(), 0);
+    let (mut checked, mut errors, mut others, mut foreign) = (Vec::new(), Vec::new(), 0, Vec::new());
     let check = |object: &Object<'_>, location: &ObjectLocation<'_>| {
         if object.group() == GROUP {
-            return Ok(Some(LintedObject::of(object, location)));
+            return Ok(Ok(LintedObject::of(object, location)));
         }
         // One of ours may have disappeared in it.
-        location.duplicate_key().map_or(Ok(None), Err)
+        location.duplicate_key().map_or_else(|| Ok(Err(of_kubestellar(object, location))), Err)
     };
     for entry in bellwether_input::read_with_bare_documents(&inputs, &Plan::whole(), &check, &kind_of_bare) {
         match entry.flatten() {
-            Ok(Some(object)) => checked.push(object),
-            Ok(None) => others += 1,
+            Ok(Ok(object)) => checked.push(object),
+            Ok(Err(of_kubestellar)) => {
+                others += 1;
+                foreign.extend(of_kubestellar);
+            }
             Err(problem) => errors.push(problem.to_string()),
         }
     }
-    let notes = together::check(&mut checked);
+    let mut notes = together::check(&mut checked);
+    notes.extend(first_few(foreign));
     if checked.is_empty() && errors.is_empty() && others > 0 {
         let inputs: Vec<_> = inputs.iter().map(|input| input.display().to_string()).collect();
         errors.push(format!("no objects of {GROUP} in {}", inputs.join(", ")));

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     cli::Query,
-    collectors::{Checked, KIND, Written, check, kind_of_bare, manifest},
+    collectors::{Checked, KIND, Written, check, kind_of_bare, manifest, of_kubestellar},
     output::{BAD_INPUT, Outcome},
     rules::or_unnamed,
 };
@@ -88,26 +88,36 @@ impl Input {
     }
 
     fn of_files(file: &str) -> Result<Self, Outcome> {
-        let visit = |object: &Object<'_>, location: &ObjectLocation<'_>| {
-            (object.group() == GROUP && object.kind() == KIND).then(|| read(object, location))
+        let visit = |object: &Object<'_>, location: &ObjectLocation<'_>| match (
+            object.group() == GROUP,
+            object.kind() == KIND,
+        ) {
+            (true, true) => Some(Ok(read(object, location))),
+            (false, true) => of_kubestellar(object, location).map(Err),
+            _ => None,
         };
         let inputs = [PathBuf::from(file)];
         let entries =
             bellwether_input::read_with_bare_documents(&inputs, &Plan::whole(), &visit, &kind_of_bare);
-        let (mut collectors, mut notes, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut collectors, mut notes, mut errors, mut foreign) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for entry in entries {
             match entry {
                 Err(error) => errors.push(error.to_string()),
                 Ok(None) => {}
-                Ok(Some(Err(found))) => errors.extend(found),
-                Ok(Some(Ok((named, slips)))) => {
+                Ok(Some(Err(of_kubestellar))) => foreign.push(of_kubestellar),
+                Ok(Some(Ok(Err(found)))) => errors.extend(found),
+                Ok(Some(Ok(Ok((named, slips))))) => {
                     collectors.push(named);
                     notes.extend(slips);
                 }
             }
         }
         if collectors.is_empty() && errors.is_empty() {
-            errors.push(format!("no StatusCollector in {file}"));
+            errors = first_few(foreign);
+            if errors.is_empty() {
+                errors.push(format!("no StatusCollector in {file}"));
+            }
         }
         if !errors.is_empty() {
             return Err(Outcome { errors, code: BAD_INPUT, ..Outcome::default() });

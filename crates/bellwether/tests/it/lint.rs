@@ -128,6 +128,25 @@ fn metadata_has_lines_too() {
     );
 }
 
+#[rstest]
+#[case(
+    "StatusCollector",
+    "limit: 100000000000000000000",
+    "must be a 64-bit integer, not 100000000000000000000"
+)]
+#[case("StatusCollector", "limit: 1.5", "must be an integer, not 1.5")]
+#[case("BindingPolicy", "stalenessThreshold: -5s", "invalid duration \"-5s\": write 90s, 5m or 1h30m")]
+#[case("BindingPolicy", "stalenessThreshold: 0s", "must be greater than 0s: write a duration such as 120s")]
+#[case("BindingPolicy", "stalenessThreshold: 99999999999999h", "too large: a number has at most 9 digits")]
+fn numbers_and_durations(#[case] kind: &str, #[case] field: &str, #[case] expected: &str) {
+    let text = format!(
+        "apiVersion: bellwether.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: a}}\nspec:\n  {field}\n"
+    );
+    let run = lint_input(&["-"], &text);
+    let name = field.split(':').next().unwrap_or_default();
+    assert!(run.stdout.contains(&format!("    stdin:5: spec.{name}: {expected}\n")), "{run}");
+}
+
 /// As for `assess`: an empty list has nothing wrong, no input at all is an error.
 #[rstest]
 #[case::an_empty_list("apiVersion: v1\nkind: List\nitems: []\n", 0, "No objects found.\n", "")]
@@ -167,6 +186,19 @@ fn policies() {
 fn collectors() {
     assert_snapshot!(lint(&["../query/invalid.yaml"]));
     assert_snapshot!("lint_collectors_as_json", lint(&["../query/invalid.yaml", "-o", "json"]));
+}
+
+/// Names that nothing has, and operations that are never true.
+#[test]
+fn typos_in_collectors() {
+    assert_snapshot!("lint_typos", lint(&["../query/typos.yaml"]));
+}
+
+/// Skipped like any other object, but with the way out.
+#[test]
+fn objects_of_kubestellar() {
+    assert_snapshot!("lint_kubestellar", lint(&["../query/kubestellar.yaml"]));
+    assert_snapshot!("lint_kubestellar_beside_ours", lint(&["../query/kubestellar.yaml", "several/a.yaml"]));
 }
 
 /// The examples of the first draft of the kind, as they stand.

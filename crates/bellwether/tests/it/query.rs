@@ -212,6 +212,7 @@ fn pages() {
 #[case::both(&["SELECT inventory.name FROM pods", "pods"], "objects given twice: after FROM, and as pods. Remove one")]
 #[case::none(&["SELECT inventory.name"], "no objects. Give a kind, or objects as KIND/NAME, e.g. deployments or deployments/web")]
 #[case::sql(&["SELECT inventory.name FROM pods HAVING 1"], "invalid statement: line 1, column 40: HAVING is not supported; filter rows with WHERE, or order by the aggregate and use LIMIT")]
+#[case::unknown_field(&["SELECT inventory.name FROM pods WHERE propagation.helth = 'Ready'"], "invalid statement: line 1, column 39: unknown field `helth` of `propagation`; did you mean `health`?")]
 #[case::type_error(&["SELECT inventory.name FROM pods WHERE 1"], "invalid statement: spec.filter: the expression must evaluate to bool; write a comparison, for example propagation.health == 'Ready'")]
 #[case::no_file(&["nowhere.yaml", "pods"], "cannot read nowhere.yaml: no such file")]
 #[case::no_collector(&["hub/shop.yaml", "pods"], "no StatusCollector in hub/shop.yaml")]
@@ -220,6 +221,12 @@ fn pages() {
 fn invalid_input(#[case] arguments: &[&str], #[case] error: &str) {
     let run = query(arguments);
     assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(2), "", &*format!("error: {error}\n")));
+}
+
+#[test]
+fn a_collector_of_kubestellar() {
+    let run = query(&[concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/query/kubestellar.yaml"), "pods"]);
+    assert_snapshot!(Run { stderr: run.stderr.replace(env!("CARGO_MANIFEST_DIR"), "…"), ..run });
 }
 
 #[test]
