@@ -50,9 +50,10 @@ impl Cel {
         Self { number: if is_double { Number::Double } else { Number::Integer }, ..Self::primary(text) }
     }
 
-    /// An integer beside a double is a double, as in SQL.
-    pub(crate) fn arithmetic(left: &Self, operator: &str, right: &Self, rank: Rank) -> Self {
-        if left.number != Number::Double && right.number != Number::Double {
+    /// In arithmetic, an integer beside a double is a double, as in SQL.
+    pub(crate) fn operation(left: &Self, operator: &str, right: &Self, rank: Rank) -> Self {
+        let is_arithmetic = matches!(rank, Rank::Sum | Rank::Product);
+        if !is_arithmetic || (left.number != Number::Double && right.number != Number::Double) {
             return Self::binary(left, operator, right, rank);
         }
         let result = Self::binary(&left.as_double(), operator, &right.as_double(), rank);

@@ -78,11 +78,12 @@ fn binary(left: &Expr, op: &BinaryOperator, right: &Expr, at: Location) -> Resul
                 .hint("use =, <>, <, <=, >, >=, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL and arithmetic"));
         }
     };
-    Ok(match rank {
-        Rank::Relation => Cel::relation(&value(left)?, operator, &value(right)?),
-        Rank::Sum | Rank::Product => Cel::arithmetic(&translate(left)?, operator, &translate(right)?, rank),
-        _ => Cel::binary(&translate(left)?, operator, &translate(right)?, rank),
-    })
+    let (left, right) = if rank == Rank::Relation {
+        (value(left)?, value(right)?)
+    } else {
+        (translate(left)?, translate(right)?)
+    };
+    Ok(Cel::operation(&left, operator, &right, rank))
 }
 
 /// An operand of a comparison. Nothing equals NULL, so that the user means something else.
