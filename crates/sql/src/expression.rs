@@ -59,7 +59,18 @@ pub(crate) fn translate(expression: &Expr) -> Result<Cel, SqlError> {
 }
 
 fn binary(left: &Expr, op: &BinaryOperator, right: &Expr, at: Location) -> Result<Cel, SqlError> {
-    let (operator, rank) = match op {
+    let (operator, rank) = operator(op, at)?;
+    let (left, right) = if rank == Rank::Relation {
+        (value(left)?, value(right)?)
+    } else {
+        (translate(left)?, translate(right)?)
+    };
+    Ok(Cel::operation(&left, operator, &right, rank))
+}
+
+/// Apart from `binary`, which calls itself for each level of an expression and needs little stack.
+fn operator(op: &BinaryOperator, at: Location) -> Result<(&'static str, Rank), SqlError> {
+    Ok(match op {
         BinaryOperator::And => ("&&", Rank::And),
         BinaryOperator::Or => ("||", Rank::Or),
         BinaryOperator::Eq => ("==", Rank::Relation),
@@ -77,13 +88,7 @@ fn binary(left: &Expr, op: &BinaryOperator, right: &Expr, at: Location) -> Resul
             return Err(SqlError::at(at, format!("unsupported operator {other}"))
                 .hint("use =, <>, <, <=, >, >=, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL and arithmetic"));
         }
-    };
-    let (left, right) = if rank == Rank::Relation {
-        (value(left)?, value(right)?)
-    } else {
-        (translate(left)?, translate(right)?)
-    };
-    Ok(Cel::operation(&left, operator, &right, rank))
+    })
 }
 
 /// An operand of a comparison. Nothing equals NULL, so that the user means something else.
