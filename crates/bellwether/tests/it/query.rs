@@ -303,7 +303,7 @@ fn clusters_are_counted_once(
 /// As from an API server: only the metadata is read, and of the annotations not the one with the data.
 #[rstest]
 #[case("SELECT data.password FROM secrets")]
-#[case("SELECT data, stringData.password FROM secrets/db")]
+#[case("SELECT data, obj.stringData.password FROM secrets/db")]
 #[case("SELECT obj, returned, propagation.health FROM secrets")]
 #[case("SELECT metadata.annotations, returned.metadata FROM secrets")]
 #[case("SELECT metadata.annotations['kubectl.kubernetes.io/last-applied-configuration'] AS a FROM secrets")]
