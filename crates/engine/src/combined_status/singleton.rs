@@ -260,7 +260,7 @@ impl CombinedStatuses {
         policies.map(|policy| &policy.clusters)
     }
 
-    /// The only cluster, found without a look at all if there are several.
+    /// The only cluster. The search stops at a second one.
     fn singleton_cluster(&self, key: &Key) -> Option<&Cluster> {
         let mut clusters = self.singleton_clusters(key).flatten();
         let first = clusters.next()?;

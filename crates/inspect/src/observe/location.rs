@@ -31,7 +31,7 @@ pub enum Place {
         /// Do without HealthRules, for a user who may not read them.
         without_health_rules: bool,
     },
-    /// A dump, or a repository of manifests. Without paths, there is no hub.
+    /// A dump, or a repository of manifests. Empty without a hub.
     Files {
         paths: Vec<PathBuf>,
         /// Defaults to all.
